@@ -199,16 +199,11 @@ class ImitationAgent:
         return random_kernel(rng, self.data.observations.shape[3] // 2, probability)
 
     def _rng(self, *stream: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, *(int(part) for part in stream)])
+        return _generator(self.seed, *stream)
 
     def evaluation_kernels(self) -> list[Tensor | None]:
         """The kernels to average over at the present iteration; a single None without augmentation."""
-        if self.settings.augmentation == "none":
-            return [None]
-        rng = self._rng(EVALUATION, self.iteration)
-        channels = self.data.observations.shape[3] // 2
-        draws = self.settings.evaluation_draws
-        return [random_kernel(rng, channels, self.settings.pass_probability) for _ in range(draws)]
+        return evaluation_kernels(self.settings, self.seed, self.iteration, self.data.observations.shape[3] // 2)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything that training needs to go on: tensors, and numbers fit for JSON."""
@@ -235,3 +230,15 @@ class ImitationAgent:
 def load_module(module: nn.Module, prefix: str, tensors: dict[str, Tensor]) -> None:
     """Loads the tensors whose names start with `prefix` into a module."""
     module.load_state_dict({n.removeprefix(prefix): value for n, value in tensors.items() if n.startswith(prefix)})
+
+
+def evaluation_kernels(settings: ImitationSettings, seed: int, iteration: int, channels: int) -> list[Tensor | None]:
+    """Draws the kernels whose action probabilities an evaluation averages; a single None without augmentation."""
+    if settings.augmentation == "none":
+        return [None]
+    rng = _generator(seed, EVALUATION, iteration)
+    return [random_kernel(rng, channels, settings.pass_probability) for _ in range(settings.evaluation_draws)]
+
+
+def _generator(seed: int, *stream: int) -> np.random.Generator:
+    return np.random.default_rng([seed, *(int(part) for part in stream)])

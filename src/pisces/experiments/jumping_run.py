@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ def run(
     config: JumpingConfig,
     out: str | Path,
     device: str = "cpu",
-    report: Callable[[Progress], None] = lambda progress: None,
+    listeners: Sequence[Callable[[Progress], None]] = (),
 ) -> RunFolder:
     """Trains the config's agent, or goes on with it, and writes its run folder.
 
@@ -55,7 +55,7 @@ def run(
         config: what to run.
         out: root of the run folders.
         device: where to compute.
-        report: called after every iteration.
+        listeners: called after every iteration.
 
     Returns:
         The finished run's folder. A run that is finished already is not run again.
@@ -65,7 +65,7 @@ def run(
         return folder
     torch.set_num_threads(config.threads)
     agent = ImitationAgent(imitation_data(config), config.settings, config.seed, device)
-    _Run(config, folder, agent, report).go_on()
+    _Run(config, folder, agent, listeners).go_on()
     return folder
 
 
@@ -73,9 +73,13 @@ class _Run:
     """The state of a run between its iterations."""
 
     def __init__(
-        self, config: JumpingConfig, folder: RunFolder, agent: ImitationAgent, report: Callable[[Progress], None]
+        self,
+        config: JumpingConfig,
+        folder: RunFolder,
+        agent: ImitationAgent,
+        listeners: Sequence[Callable[[Progress], None]],
     ) -> None:
-        self.config, self.folder, self.agent, self.report = config, folder, agent, report
+        self.config, self.folder, self.agent, self.listeners = config, folder, agent, listeners
         self.evaluator = TaskEvaluator(evaluated_tasks(config), agent.device)
         self.sums = np.zeros(len(LOSS_NAMES))
         self.seconds = 0.0
@@ -102,7 +106,8 @@ class _Run:
                 evaluation = self._evaluate() if self._evaluation_due() else None
                 if evaluation is not None or time.monotonic() - self.saved > CHECKPOINT_SECONDS:
                     self._save()
-                self.report(Progress(agent.iteration, agent.total_iterations, losses, evaluation))
+                for listener in self.listeners:
+                    listener(Progress(agent.iteration, agent.total_iterations, losses, evaluation))
         except KeyboardInterrupt:
             self._save()
             raise

@@ -26,8 +26,6 @@ CONFIG, METRICS, CHECKPOINT, RUN_INFO, RESULT = (
     "run.json",
     "result.json",
 )
-NUMBERS = "numbers"
-"""The checkpoint's metadata entry that holds what is not a tensor, as JSON."""
 
 
 class RunConfig(Protocol):
@@ -138,29 +136,15 @@ class RunFolder:
 
     def save_checkpoint(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         """Writes tensors and numbers atomically."""
-        from safetensors.torch import save_file  # imports torch, which reading results must not need
+        from pisces.agents.checkpoint import save_checkpoint  # imports torch, which reading results must not need
 
-        path = self.file(CHECKPOINT)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        save_file(contiguous, temporary, metadata={NUMBERS: json.dumps(numbers)})
-        temporary.replace(path)
+        save_checkpoint(self.file(CHECKPOINT), tensors, numbers)
 
     def load_checkpoint(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """Reads the checkpoint, or None if there is none."""
-        from safetensors import SafetensorError, safe_open  # as above
+        from pisces.agents.checkpoint import load_checkpoint  # as above
 
-        path = self.file(CHECKPOINT)
-        if not path.exists():
-            return None
-        try:
-            with safe_open(path, framework="pt") as file:
-                numbers = json.loads((file.metadata() or {})[NUMBERS])
-                return {name: file.get_tensor(name) for name in file.keys()}, numbers  # noqa: SIM118 (not a dict)
-        except (SafetensorError, KeyError, ValueError) as error:
-            raise UserError(
-                f"expected a checkpoint in {str(path)!r}, got a damaged file; delete it to start the run anew"
-            ) from error
+        return load_checkpoint(self.file(CHECKPOINT)) if self.file(CHECKPOINT).exists() else None
 
 
 def machine_info() -> dict[str, Any]:

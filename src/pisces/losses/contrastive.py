@@ -91,7 +91,7 @@ def _check_arguments(x: Tensor, y: Tensor, metric: Tensor, temperature: float, s
         raise UserError(f"expected a metric of shape {(len(x), len(y))} without zeros, got {tuple(metric.shape)}")
     _check_positive("temperature", temperature)
     _check_positive("scale", scale)
-    smallest = float(metric.min())
+    smallest = float(metric.detach().min())
     if not smallest >= 0:
         raise UserError(f"expected non-negative distances, got {smallest}")
 

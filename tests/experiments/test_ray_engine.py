@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from pisces.experiments.engines import run_sweep
+from pisces.experiments.ray_engine import LOOPBACK_VARIABLE
 
 pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
@@ -21,8 +22,9 @@ from pisces.experiments.registry import experiment
 from pisces.experiments.ray_engine import ray_sweep
 
 out = Path(sys.argv[1])
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "node_ip_address": "127.0.0.1"})
-second = cluster.add_node(num_cpus=1, node_ip_address="127.0.0.1")
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+second = cluster.add_node(num_cpus=1)
+assert cluster.address.startswith("127.0.0.1:"), cluster.address
 ray.init(address=cluster.address, log_to_driver=False)
 jobs = [Job(experiment("fake"), FakeConfig(seed, iterations=10)) for seed in range(6)]
 killed = False
@@ -46,7 +48,8 @@ cluster.shutdown()
 
 
 @pytest.mark.ray
-def test_a_killed_node_costs_nothing(fake, tmp_path):
+def test_a_killed_node_costs_nothing(fake, tmp_path, monkeypatch):
+    monkeypatch.setenv(LOOPBACK_VARIABLE, "0")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path / "runs")], capture_output=True, text=True, timeout=280, check=False
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +12,10 @@ from typing import Any
 from pisces.errors import UserError
 from pisces.experiments.engine import ATTEMPTS, ERROR_FILE, POLL_SECONDS, Job, SweepState
 from pisces.experiments.registry import experiment
-from pisces.experiments.store import RESULT, RUN_INFO, write_atomically
+from pisces.experiments.store import RESULT, RUN_INFO, LockedError, write_atomically
+
+LOOPBACK_VARIABLE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Ray's switch between the machine's outer address and its loopback address, despite the name on any system."""
 
 NODE_FAILURES = 10
 """How often Ray itself restarts a task whose node or worker has died."""
@@ -37,7 +42,7 @@ def ray_sweep(
     """
     if workers < 1:
         raise UserError(f"expected at least one worker, got {workers}")
-    ray = _import_ray()
+    ray = _import_ray(address)
     started = not ray.is_initialized()
     if started:
         _connect(ray, address, workers)
@@ -103,11 +108,20 @@ class _RaySweep:
 
 def _run_job(name: str, values: dict[str, Any], out: str) -> tuple[str, str]:
     chosen = experiment(name)
-    folder = chosen.run(chosen.config_from_dict(values), out)
-    return folder.file(RESULT).read_text(), folder.file(RUN_INFO).read_text()
+    while True:
+        try:
+            folder = chosen.run(chosen.config_from_dict(values), out)
+        except LockedError:
+            # A process of a dead node may live a little longer than its node; its run is taken over when it ends.
+            time.sleep(POLL_SECONDS)
+        else:
+            return folder.file(RESULT).read_text(), folder.file(RUN_INFO).read_text()
 
 
-def _import_ray() -> Any:
+def _import_ray(address: str | None) -> Any:
+    if address is None:
+        # A cluster of this machine alone listens on its loopback interface only.
+        os.environ.setdefault(LOOPBACK_VARIABLE, "0")
     try:
         import ray
     except ImportError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from rich.table import Table
 import pisces
 from pisces.errors import UserError
 
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -224,6 +226,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         app.cli(prog="pisces", description="Behavioural similarity for reinforcement learning.", args=arguments)
     except UserError as error:
         errors.print(f"pisces: {error}", markup=False)
+        return 2
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        errors.print(
+            f"pisces: expected a disk that can be written to, got: {error}; results so far are safe", markup=False
+        )
         return 2
     except KeyboardInterrupt:
         errors.print("pisces: stopped; the same command goes on from here")

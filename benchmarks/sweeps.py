@@ -1,4 +1,4 @@
-"""What sweeping costs beside the runs themselves: two workers against one, seconds per run, and reading 10,000 results."""
+"""What sweeping costs beside the runs: two workers against one, seconds per run, and reading 10,000 results."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pisces.experiments.progress import Progress
 from pisces.experiments.registry import experiment
 from pisces.experiments.store import RunFolder
 
-METHOD, PRESET = "pse", "quick"
+METHOD, PRESET = "randconv+pse", "quick"
 
 
 def demo_configs(seed: int, preset: str = PRESET) -> tuple[JumpingConfig, JumpingConfig]:

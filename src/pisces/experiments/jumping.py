@@ -49,7 +49,7 @@ COLOR_METHODS: Mapping[str, ImitationSettings] = {
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
-    "quick": {"epochs": 250, "evaluations": 10},
+    "quick": {"epochs": 900, "evaluations": 12},
     "smoke": {"epochs": 5, "evaluations": 2, "evaluation_draws": 2},
 }
 

@@ -1,0 +1,222 @@
+"""The inner loops of the metric solver, over a list of pairs of states.
+
+Pair k is the states (first[k], second[k]). It has one transport per action, between row first[k] * A + action of the
+chain of X and row second[k] * A + action of the chain of Y; transport k * A + action keeps its basis in
+cells[offset : offset + kx + ky - 1] (row << shift | column) with the masses beside it. Distances stand in a full [n, m]
+matrix, mirrored when the problem is symmetric. Indices are unsigned and views are avoided where it is hot: signed ones
+cost a wrap-around test each, views a reference count.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from pisces.metrics.transport_kernels import solve_pair, start_basis
+
+QUICK_CELLS = 64
+"""Transports of up to this many cells are checked with bit masks before anything else is done to them."""
+
+
+@numba.njit(cache=True, nogil=True)
+def improve(  # type: ignore[no-untyped-def]
+    start, stop, first, second, x, y, cost, offset, cells, mass, shift, best, limit, distance, discount, slack, drift,
+    flags, image,
+):  # fmt: skip
+    """Solves the transports of pairs start..stop: image[k] = max_a cost[k, a] + discount * W(distance; pair k, a).
+
+    `x` and `y` are (pointers, next states, probabilities). `flags` = (number of actions, fresh: no basis is stored yet,
+    in place: write each result into `distance` at once, symmetric). `drift` is how far any distance can have moved
+    since the first round in all; a basis stays optimal until that exceeds `limit`. Returns max |image - distance|.
+    """
+    actions, fresh, in_place, symmetric = flags
+    (x_pointer, x_next, _), (y_pointer, y_next, _) = x, y
+    scratch = _scratch(widest_row(x_pointer), widest_row(y_pointer))
+    potential, change = scratch[-1][0], 0.0
+    for k in range(start, stop):
+        i, j, top = np.int64(first[k]), np.int64(second[k]), -np.inf
+        for action in range(actions):
+            t = k * actions + action
+            x0, y0 = x_pointer[i * actions + action], y_pointer[j * actions + action]
+            kx, ky = x_pointer[i * actions + action + 1] - x0, y_pointer[j * actions + action + 1] - y0
+            base, value, margin = np.int64(offset[t]), 0.0, -np.inf
+            if not fresh and kx * ky <= QUICK_CELLS:
+                place = (base, shift, x0, kx, y0, ky)
+                value, margin = _price(place, cells, mass, x_next, y_next, distance, limit[t] < drift, potential)
+            if margin < -slack:
+                value = _resolve(x, x0, kx, y, y0, ky, base, cells, mass, shift, distance, slack, fresh, scratch)
+            elif limit[t] < drift:
+                # A reduced cost is an alternating sum of at most kx + ky distances.
+                limit[t] = (1 - 1e-6) * (max(0.0, margin) / (kx + ky) + drift)
+            value = cost[t] + discount * value
+            if value > top:
+                top = value
+                best[k] = action
+        change = max(change, abs(top - distance[i, j]))
+        image[k] = top
+        if in_place:
+            distance[i, j] = top
+            if symmetric:
+                distance[j, i] = top
+    return change
+
+
+@numba.njit(cache=True, nogil=True)
+def _scratch(kx, ky):  # type: ignore[no-untyped-def]
+    nodes = kx + ky
+    basis = (np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes))
+    tree = (np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64),
+            np.empty(nodes, np.int64), np.empty(nodes, np.int64))  # fmt: skip
+    return np.empty((kx, ky)), np.empty(kx), np.empty(ky), basis, tree, (np.empty(nodes), np.empty(nodes))
+
+
+@numba.njit(cache=True, nogil=True)
+def _resolve(  # type: ignore[no-untyped-def]
+    x, x0, kx, y, y0, ky, base, cells, mass, shift, distance, slack, fresh, scratch
+):
+    # Loads a stored basis (or makes one), pivots it to the optimum, stores it and returns the value.
+    table, p, q, (rows, columns, masses), tree, flows = scratch
+    (_, x_next, x_probability), (_, y_next, y_probability) = x, y
+    mask, count = (1 << shift) - 1, kx + ky - 1
+    for r in range(kx):
+        p[r] = x_probability[x0 + r]
+        for c in range(ky):
+            table[r, c] = distance[x_next[x0 + r], y_next[y0 + c]]
+    for c in range(ky):
+        q[c] = y_probability[y0 + c]
+    if fresh:
+        start_basis(table, p, q, kx, ky, rows, columns, masses, tree, flows)
+    else:
+        for e in range(count):
+            cell = np.int64(cells[base + e])
+            rows[e], columns[e], masses[e] = cell >> shift, cell & mask, mass[base + e]
+    if solve_pair(table, p, q, kx, ky, rows, columns, masses, tree, flows, slack) or fresh:
+        for e in range(count):
+            cells[base + e], mass[base + e] = (rows[e] << shift) | columns[e], masses[e]
+    value = 0.0
+    for e in range(count):
+        value += masses[e] * table[rows[e], columns[e]]
+    return value
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _price(place, cells, mass, x_next, y_next, distance, price, potential):  # type: ignore[no-untyped-def]
+    # Returns the value of the stored coupling and the smallest reduced cost outside its basis (infinity: not asked).
+    base, shift, x0, kx, y0, ky = place
+    one, low, width = np.uint64(1), np.uint64(shift), np.uint64(ky)
+    mask, rows = (one << low) - one, np.uint64(kx)
+    begin_x, begin_y, begin = np.uint64(x0), np.uint64(y0), np.uint64(base)
+    reached, basic, total = np.uint64(0), np.uint64(0), 0.0
+    for e in range(np.uint64(kx + ky - 1)):
+        cell = np.uint64(cells[begin + e])
+        r, c = cell >> low, cell & mask
+        d = distance[np.uint64(x_next[begin_x + r]), np.uint64(y_next[begin_y + c])]
+        total += mass[begin + e] * d
+        if price:
+            if e == 0:
+                reached, potential[r] = one << r, 0.0
+            basic |= one << (r * width + c)
+            if (reached >> r) & one:
+                potential[rows + c] = d - potential[r]
+                reached |= one << (rows + c)
+            else:
+                potential[r] = d - potential[rows + c]
+                reached |= one << r
+    margin = np.inf
+    if price:
+        for r in range(rows):
+            row = np.uint64(x_next[begin_x + r])
+            for c in range(width):
+                reduced = distance[row, np.uint64(y_next[begin_y + c])] - potential[r] - potential[rows + c]
+                margin = min(margin, np.inf if (basic >> (r * width + c)) & one else reduced)
+    return total, margin
+
+
+@numba.njit(cache=True, nogil=True)
+def relax(  # type: ignore[no-untyped-def]
+    start, stop, first, second, x, y, cost, offset, cells, mass, shift, best, limit, distance, discount, flags
+):
+    """One Gauss-Seidel sweep over pairs start..stop with their couplings kept.
+
+    distance[k] = (cost[k] + discount * sum over other pairs of coupling * distance) / (1 - discount * mass on itself)
+    """
+    actions, symmetric = flags[0], flags[3]
+    (x_pointer, x_next, _), (y_pointer, y_next, _) = x, y
+    width, low = np.uint64(distance.shape[1]), np.uint64(shift)
+    mask = (np.uint64(1) << low) - np.uint64(1)
+    flat = distance.reshape(-1)
+    row_start, row = np.empty(widest_row(x_pointer), np.uint64), -1
+    for k in range(start, stop):
+        i, j, action = np.int64(first[k]), np.int64(second[k]), np.int64(best[k])
+        x_row, y_row, t = i * actions + action, j * actions + action, k * actions + action
+        kx, y0 = x_pointer[x_row + 1] - x_pointer[x_row], np.uint64(y_pointer[y_row])
+        if x_row != row:
+            row = x_row
+            for r in range(kx):
+                row_start[r] = np.uint64(x_next[x_pointer[x_row] + r]) * width
+        base = np.uint64(offset[t])
+        end = base + np.uint64(kx + y_pointer[y_row + 1] - y_pointer[y_row] - 1)
+        own, mirror = np.uint64(i) * width + np.uint64(j), np.uint64(j) * width + np.uint64(i)
+        if not symmetric:
+            mirror = own
+        total, stay = 0.0, 0.0
+        for e in range(base, end):
+            cell = np.uint64(cells[e])
+            place = row_start[cell >> low] + np.uint64(y_next[y0 + (cell & mask)])
+            if place in (own, mirror):
+                stay += mass[e]
+            else:
+                total += mass[e] * flat[place]
+        value = (cost[t] + discount * total) / (1.0 - discount * stay)
+        flat[own] = value
+        flat[mirror] = value
+
+
+@numba.njit(cache=True, nogil=True)
+def scatter(start, stop, first, second, values, symmetric, distance):  # type: ignore[no-untyped-def]
+    """Writes the values of pairs start..stop into the matrix; returns how far any of them moved it."""
+    change = 0.0
+    for k in range(start, stop):
+        i, j = np.uint32(first[k]), np.uint32(second[k])
+        change = max(change, abs(values[k] - distance[i, j]))
+        distance[i, j] = values[k]
+        if symmetric:
+            distance[j, i] = values[k]
+    return change
+
+
+@numba.njit(cache=True, nogil=True)
+def gather(start, stop, first, second, distance, values):  # type: ignore[no-untyped-def]
+    """Reads the values of pairs start..stop from the matrix."""
+    for k in range(start, stop):
+        values[k] = distance[np.uint32(first[k]), np.uint32(second[k])]
+
+
+@numba.njit(cache=True, nogil=True)
+def furthest(values, others):  # type: ignore[no-untyped-def]
+    """Largest absolute difference of two vectors."""
+    largest = 0.0
+    for k in range(len(values)):
+        largest = max(largest, abs(values[k] - others[k]))
+    return largest
+
+
+@numba.njit(cache=True, nogil=True)
+def count_transports(first, second, x_pointer, y_pointer, actions, offset):  # type: ignore[no-untyped-def]
+    """Fills the offsets of all transports; returns the number of basis cells in total."""
+    total = 0
+    for k in range(len(first)):
+        for action in range(actions):
+            offset[k * actions + action] = total
+            a, b = first[k] * actions + action, second[k] * actions + action
+            total += x_pointer[a + 1] - x_pointer[a] + y_pointer[b + 1] - y_pointer[b] - 1
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def widest_row(pointer):  # type: ignore[no-untyped-def]
+    """The largest number of next states in a row."""
+    widest = 0
+    for row in range(len(pointer) - 1):
+        widest = max(widest, pointer[row + 1] - pointer[row])
+    return widest

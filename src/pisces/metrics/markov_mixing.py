@@ -1,0 +1,88 @@
+"""Anderson mixing: speeds up a fixed-point iteration x -> g(x) by combining its last few steps."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+BLOCK = 1 << 16
+"""Entries per partial sum; a fixed size keeps sums equal whatever the number of threads."""
+
+
+class Mixer:
+    """Keeps the last steps of an iteration and proposes the next point.
+
+    With f = g - x, and dF, dG the differences of the last steps, the next point is g - dG t, t = argmin |f - dF t|.
+    A step whose residual grew empties the memory, and the plain iterate g is taken.
+    """
+
+    def __init__(self, size: int, depth: int) -> None:
+        self._depth = depth
+        self._steps_g, self._steps_f = np.empty((depth, size)), np.empty((depth, size))
+        self._last_g, self._last_f = (np.empty(size), np.empty(size)) if depth else (np.empty(0), np.empty(0))
+        self._gram = np.empty((depth, depth))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets all steps, e.g. because the map has changed."""
+        self._taken, self._residual = -1, np.inf
+
+    def mix(self, x: FloatArray, g: FloatArray, residual: float) -> None:
+        """Overwrites x with the next point, given g = g(x) and residual = max |g - x|."""
+        if residual > 2 * self._residual:
+            self.reset()
+        if not self._depth:
+            x[:] = g
+            return
+        self._taken += 1
+        self._residual = residual
+        slot = (self._taken - 1) % self._depth
+        _record(x, g, self._last_g, self._last_f, self._steps_g[slot], self._steps_f[slot], self._taken > 0)
+        count = min(self._taken, self._depth)
+        weights = self._weights(slot, count) if count else np.zeros(0)
+        _combine(g, self._steps_g, weights, x)
+
+    def _weights(self, slot: int, count: int) -> FloatArray:
+        sums = _products(self._steps_f, count, slot, self._last_f)
+        self._gram[slot, :count] = self._gram[:count, slot] = sums[0]
+        gram = self._gram[:count, :count].copy()
+        gram[np.diag_indices(count)] += 1e-14 * np.trace(gram) + 1e-300
+        weights = np.linalg.solve(gram, sums[1])
+        return weights if np.isfinite(weights).all() else np.zeros(count)
+
+
+@numba.njit(cache=True, nogil=True)
+def _record(x, g, last_g, last_f, step_g, step_f, differences):  # type: ignore[no-untyped-def]
+    for k in range(len(x)):
+        f = g[k] - x[k]
+        if differences:
+            step_g[k] = g[k] - last_g[k]
+            step_f[k] = f - last_f[k]
+        last_g[k] = g[k]
+        last_f[k] = f
+
+
+@numba.njit(cache=True, nogil=True)
+def _products(vectors, count, newest, latest):  # type: ignore[no-untyped-def]
+    sums = np.zeros((2, count))
+    for start in range(0, len(latest), BLOCK):
+        stop = min(start + BLOCK, len(latest))
+        for a in range(count):
+            with_newest, with_latest = 0.0, 0.0
+            for k in range(start, stop):
+                with_newest += vectors[a, k] * vectors[newest, k]
+                with_latest += vectors[a, k] * latest[k]
+            sums[0, a] += with_newest
+            sums[1, a] += with_latest
+    return sums
+
+
+@numba.njit(cache=True, nogil=True)
+def _combine(g, steps_g, weights, x):  # type: ignore[no-untyped-def]
+    for k in range(len(x)):
+        x[k] = g[k]
+    for a in range(len(weights)):
+        for k in range(len(x)):
+            x[k] -= weights[a] * steps_g[a, k]

@@ -10,6 +10,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "pisces"
 LAYERS = [
     "errors",
+    "validation",
     "envs",
     "trajectories",
     "metrics",

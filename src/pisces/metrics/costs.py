@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
+from pisces.validation import check_finite, check_probabilities
 
 FloatArray = NDArray[np.float64]
 Cost = Callable[[ArrayLike, ArrayLike], FloatArray]
 """A function of one array per sequence, e.g. policies [n, A] and [m, A], that returns the cost of every pair [n, m]."""
-
-PROBABILITY_TOLERANCE = 1e-6
 
 
 def total_variation(policies_x: ArrayLike, policies_y: ArrayLike) -> FloatArray:
@@ -33,9 +32,11 @@ def total_variation(policies_x: ArrayLike, policies_y: ArrayLike) -> FloatArray:
     """
     x, y = np.asarray(policies_x), np.asarray(policies_y)
     if x.ndim == 1 and y.ndim == 1:
-        _check_integers(x), _check_integers(y)
-        return (x[:, None] != y[None, :]).astype(np.float64)
-    _check_policies(x), _check_policies(y)
+        _check_integers(x)
+        _check_integers(y)
+        return np.asarray(x[:, None] != y[None, :], dtype=np.float64)
+    check_probabilities("action probabilities", x)
+    check_probabilities("action probabilities", y)
     _check_same_width(x, y)
     return 0.5 * _pairwise_l1(x.astype(np.float64), y.astype(np.float64))
 
@@ -68,7 +69,8 @@ def reward_difference(rewards_x: ArrayLike, rewards_y: ArrayLike) -> FloatArray:
     x, y = np.asarray(rewards_x, dtype=np.float64), np.asarray(rewards_y, dtype=np.float64)
     if x.ndim != 1 or y.ndim != 1:
         raise UserError(f"expected one reward per state, got arrays of shape {x.shape} and {y.shape}")
-    _check_finite(x), _check_finite(y)
+    check_finite("rewards", x)
+    check_finite("rewards", y)
     return np.abs(x[:, None] - y[None, :])
 
 
@@ -84,13 +86,8 @@ def _as_rows(actions: ArrayLike) -> FloatArray:
     rows = np.asarray(actions, dtype=np.float64)
     if rows.ndim not in (1, 2):
         raise UserError(f"expected actions of shape [n] or [n, D], got {rows.shape}")
-    _check_finite(rows)
+    check_finite("actions", rows)
     return rows[:, None] if rows.ndim == 1 else rows
-
-
-def _check_finite(values: FloatArray) -> None:
-    if not np.isfinite(values).all():
-        raise UserError("expected finite numbers, got NaN or infinity")
 
 
 def _check_integers(actions: NDArray[np.generic]) -> None:
@@ -99,18 +96,6 @@ def _check_integers(actions: NDArray[np.generic]) -> None:
             f"expected integer actions [n] or action probabilities [n, A], got {actions.dtype} {actions.shape}; "
             "continuous actions need l1_distance"
         )
-
-
-def _check_policies(policies: NDArray[np.generic]) -> None:
-    if policies.ndim != 2:
-        raise UserError(
-            f"expected both sequences as actions [n] or both as policies [n, A], got shape {policies.shape}"
-        )
-    values = policies.astype(np.float64)
-    _check_finite(values)
-    wrong = np.flatnonzero((values < 0).any(axis=1) | (np.abs(values.sum(axis=1) - 1) > PROBABILITY_TOLERANCE))
-    if wrong.size:
-        raise UserError(f"expected probabilities that sum to 1, got {values[wrong[0]].tolist()} at state {wrong[0]}")
 
 
 def _check_same_width(x: NDArray[np.generic], y: NDArray[np.generic]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError, unknown_name
+from pisces.validation import check_discount, check_finite
 
 FloatArray = NDArray[np.float64]
 Last = Literal["self-loop", "stop"]
@@ -34,8 +35,7 @@ def sequence_metric(cost: ArrayLike, discount: float, last: Last = "self-loop") 
     costs = np.ascontiguousarray(cost, dtype=np.float64)
     if costs.ndim < 2 or 0 in costs.shape[-2:]:
         raise UserError(f"expected a cost matrix [n, m] with n, m >= 1, got shape {costs.shape}")
-    if not np.isfinite(costs).all():
-        raise UserError("expected finite costs, got NaN or infinity")
+    check_finite("costs", costs)
     factor = _last_factor(discount, last)
     distance = np.empty_like(costs)
     _reverse_pass(costs.reshape(-1, *costs.shape[-2:]), discount, factor, distance.reshape(-1, *costs.shape[-2:]))
@@ -65,8 +65,7 @@ def sequence_metrics(costs: Sequence[ArrayLike], discount: float, last: Last = "
 
 
 def _last_factor(discount: float, last: str) -> float:
-    if not 0 <= discount < 1:
-        raise UserError(f"expected a discount in [0, 1), got {discount}")
+    check_discount(discount)
     if last not in ("self-loop", "stop"):
         raise unknown_name("last", last, ("self-loop", "stop"))
     return 1 / (1 - discount) if last == "self-loop" else 1.0

@@ -1,0 +1,38 @@
+"""Tensors and numbers in one safetensors file; nothing is pickled."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from pisces.errors import UserError
+
+NUMBERS = "numbers"
+"""The metadata entry that holds what is not a tensor, as JSON."""
+
+
+def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
+    """Writes a checkpoint that other processes see either whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    save_file(contiguous, temporary, metadata={NUMBERS: json.dumps(numbers)})
+    temporary.replace(path)
+
+
+def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Reads a checkpoint that `save_checkpoint` wrote."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            numbers = json.loads((file.metadata() or {})[NUMBERS])
+            return {name: file.get_tensor(name) for name in file.keys()}, numbers  # noqa: SIM118 (not a dict)
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise UserError(
+            f"expected a checkpoint in {str(path)!r}, got a damaged file; delete it to start the run anew"
+        ) from error

@@ -1,0 +1,85 @@
+"""Two ways to represent a data set's observations: on distinct patches (CPU), or as plain images (any device)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pisces.agents.networks import JumpingNetwork
+from pisces.agents.patches import build_index, select
+from pisces.agents.patchwise import represent_many, represent_selection
+from pisces.augment import apply_kernel
+
+IntArray = NDArray[np.int64]
+GREY_OF_HALF = np.float32(0.5)
+CHUNK = 256
+
+
+class Encoder(Protocol):
+    """Represents observations of a fixed data set, which it knows by number."""
+
+    def represent(
+        self, network: JumpingNetwork, groups: Sequence[IntArray], kernels: Sequence[Tensor | None]
+    ) -> Tensor:
+        """Representations of several groups, each with its own kernel, one after the other; gradients flow."""
+
+    def represent_all(self, network: JumpingNetwork, kernel: Tensor | None) -> Tensor:
+        """Representations of the whole data set with one kernel, without gradients."""
+
+
+class PatchEncoder:
+    """Represents observations through their distinct patches; see `pisces.agents.patchwise`."""
+
+    def __init__(self, observations: NDArray[np.uint8]) -> None:
+        self._index = build_index(observations)
+        self._everything = select(self._index, [np.arange(len(observations))])
+
+    def represent(
+        self, network: JumpingNetwork, groups: Sequence[IntArray], kernels: Sequence[Tensor | None]
+    ) -> Tensor:
+        """See `Encoder.represent`."""
+        return represent_selection(network, self._index, select(self._index, groups), kernels)
+
+    def represent_all(self, network: JumpingNetwork, kernel: Tensor | None) -> Tensor:
+        """See `Encoder.represent_all`."""
+        return represent_many(network, self._index, self._everything, kernel)
+
+
+class ImageEncoder:
+    """Represents observations as images with plain convolutions, on any device."""
+
+    def __init__(self, observations: NDArray[np.uint8], device: torch.device) -> None:
+        self._observations, self._device = observations, device
+
+    @cached_property
+    def _images(self) -> Tensor:
+        pixels = torch.from_numpy(self._observations).to(self._device)
+        return pixels.permute(0, 3, 1, 2).contiguous()
+
+    def _augmented(self, numbers: IntArray | slice, kernel: Tensor | None) -> Tensor:
+        chosen = torch.from_numpy(numbers).to(self._device) if isinstance(numbers, np.ndarray) else numbers
+        return apply_kernel(self._images[chosen] * float(GREY_OF_HALF), kernel)
+
+    def represent(
+        self, network: JumpingNetwork, groups: Sequence[IntArray], kernels: Sequence[Tensor | None]
+    ) -> Tensor:
+        """See `Encoder.represent`."""
+        images = [self._augmented(group, kernel) for group, kernel in zip(groups, kernels, strict=True)]
+        return network.represent(torch.cat(images))
+
+    @torch.no_grad()
+    def represent_all(self, network: JumpingNetwork, kernel: Tensor | None) -> Tensor:
+        """See `Encoder.represent_all`."""
+        starts = range(0, len(self._observations), CHUNK)
+        return torch.cat([network.represent(self._augmented(slice(s, s + CHUNK), kernel)) for s in starts])
+
+
+def make_encoder(observations: NDArray[np.uint8], device: torch.device) -> Encoder:
+    """Chooses the faster encoder for the device."""
+    return PatchEncoder(observations) if device.type == "cpu" else ImageEncoder(observations, device)

@@ -1,0 +1,244 @@
+"""Imitation of optimal episodes with an optional behavioural loss: the agent of the jumping task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pisces.agents.encoders import make_encoder
+from pisces.agents.networks import REPRESENTATION, JumpingNetwork
+from pisces.agents.settings import ImitationSettings
+from pisces.augment import random_kernel
+from pisces.losses import PolicySimilarityLoss, metric_l2_loss
+
+ADAM_EPSILON = 1e-7
+JUMP = 1
+# Streams of randomness: each purpose and iteration has its own generator, so that a run that goes on after a stop
+# needs no generator's state.
+ITERATION, SHUFFLE, EVALUATION, RUN = range(4)
+
+
+@dataclass(frozen=True)
+class ImitationData:
+    """What the agent learns from."""
+
+    observations: NDArray[np.uint8]
+    """Distinct observations in halves, [N, 60, 60, channels]."""
+    actions: NDArray[np.int64]
+    """The optimal action in each observation, [N]."""
+    episodes: NDArray[np.int64]
+    """Numbers of the observations of the K episodes that the auxiliary loss compares, [K, T]."""
+    metric: NDArray[np.float32] | None = None
+    """Distances between the states of every two episodes, [K, K, T, T]; None without an auxiliary loss."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The parts of one iteration's loss."""
+
+    imitation: float
+    """Cross-entropy of the optimal actions."""
+    auxiliary: float
+    """The metric embedding loss, before its coefficient."""
+    regularisation: float
+    """The l2 term, with its coefficient."""
+
+
+class ImitationAgent:
+    """A network, its optimiser, and how far its training has come.
+
+    Args:
+        data: the training tasks' optimal episodes.
+        settings: how to learn.
+        seed: decides the initial weights and everything drawn in training.
+        device: where to compute.
+    """
+
+    def __init__(self, data: ImitationData, settings: ImitationSettings, seed: int, device: str = "cpu") -> None:
+        self.data, self.settings, self.seed = data, settings, seed
+        self.device = torch.device(device)
+        generator = torch.Generator().manual_seed(seed)
+        self.network = JumpingNetwork(data.observations.shape[3], generator)
+        self.loss = self._make_loss(generator)
+        self.network.to(self.device)
+        self.parameters = [*self.network.parameters(), *(self.loss.parameters() if self.loss else ())]
+        if self.loss:
+            self.loss.to(self.device)
+        self.optimiser = torch.optim.Adam(self.parameters, lr=settings.learning_rate, eps=ADAM_EPSILON, fused=True)
+        self.encoder = make_encoder(data.observations, self.device)
+        self.iteration = 0
+        self._classes = [np.flatnonzero(data.actions != JUMP), np.flatnonzero(data.actions == JUMP)]
+        self._drawn = [0, 0]
+        self._metric = None if data.metric is None else torch.from_numpy(data.metric).to(self.device)
+        self._run_passes = self._rng(RUN).random() < settings.pass_probability
+
+    def _make_loss(self, generator: torch.Generator) -> PolicySimilarityLoss | None:
+        settings = self.settings
+        if settings.auxiliary != "contrastive":
+            return None
+        return PolicySimilarityLoss(
+            REPRESENTATION,
+            settings.embedding_size,
+            settings.temperature,
+            settings.scale,
+            settings.weighted,
+            settings.symmetric,
+            generator,
+        )
+
+    @property
+    def iterations_per_epoch(self) -> int:
+        """Iterations in one pass over the data."""
+        return len(self.data.actions) // self.settings.batch_size + 1
+
+    @property
+    def total_iterations(self) -> int:
+        """Iterations of the whole training."""
+        return self.settings.epochs * self.iterations_per_epoch
+
+    def train_iteration(self) -> Losses:
+        """Takes one optimiser step on an imitation batch and, if there is an auxiliary loss, two episodes."""
+        rng = self._rng(ITERATION, self.iteration)
+        batch = self._draw_batch(rng)
+        groups, kernels = [batch], [self._draw_kernel(rng, batch=True)]
+        pair = self._draw_pair(rng)
+        if pair is not None:
+            groups += [self.data.episodes[task] for task in pair]
+            kernels += [self._draw_kernel(rng), self._draw_kernel(rng)]
+        parts = self._represent(groups, kernels)
+        imitation = self._imitation_loss(parts[0], batch, rng)
+        auxiliary = torch.zeros(()) if pair is None else self._auxiliary_loss(parts[1], parts[2], pair)
+        regularisation = self._regularisation()
+        self._step(imitation + self.settings.coefficient * auxiliary + regularisation)
+        return Losses(float(imitation.detach()), float(auxiliary.detach()), float(regularisation.detach()))
+
+    def _step(self, loss: Tensor) -> None:
+        epoch = self.iteration // self.iterations_per_epoch
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.settings.learning_rate * self.settings.learning_rate_decay**epoch
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        self.iteration += 1
+
+    def _represent(self, groups: list[NDArray[np.int64]], kernels: list[Tensor | None]) -> tuple[Tensor, ...]:
+        """Represents each group, computing repeated observations once; groups without a kernel share theirs."""
+        merged: list[tuple[NDArray[np.int64], Tensor | None]] = []
+        plain = [group for group, kernel in zip(groups, kernels, strict=True) if kernel is None]
+        if plain:
+            merged.append((np.unique(np.concatenate(plain)), None))
+        merged += [(np.unique(g), kernel) for g, kernel in zip(groups, kernels, strict=True) if kernel is not None]
+        rows = self.encoder.represent(self.network, [numbers for numbers, _ in merged], [k for _, k in merged])
+        starts = np.cumsum([0, *(len(numbers) for numbers, _ in merged)])
+        place = {id(kernel): k for k, (_, kernel) in enumerate(merged)}
+        parts = []
+        for group, kernel in zip(groups, kernels, strict=True):
+            k = place[id(kernel)]
+            parts.append(rows[torch.from_numpy(starts[k] + np.searchsorted(merged[k][0], group)).to(self.device)])
+        return tuple(parts)
+
+    def _imitation_loss(self, representations: Tensor, batch: NDArray[np.int64], rng: np.random.Generator) -> Tensor:
+        dropout = self.settings.dropout
+        if dropout:
+            keep = torch.from_numpy(rng.random(representations.shape, dtype=np.float32) >= dropout)
+            representations = representations * keep.to(self.device) / (1 - dropout)
+        target = torch.from_numpy(self.data.actions[batch]).to(self.device)
+        return functional.cross_entropy(self.network.policy(representations), target)
+
+    def _auxiliary_loss(self, x: Tensor, y: Tensor, pair: tuple[int, int]) -> Tensor:
+        assert self._metric is not None
+        metric = self._metric[pair]
+        return metric_l2_loss(x, y, metric) if self.loss is None else self.loss(x, y, metric)
+
+    def _regularisation(self) -> Tensor:
+        if not self.settings.l2_coefficient:
+            return torch.zeros(())
+        squares = torch.stack([parameter.square().sum() for parameter in self.parameters])
+        return self.settings.l2_coefficient * 0.5 * squares.mean()
+
+    def _draw_batch(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draws each element from the jumps with probability 1/2, each class from its own shuffled stream."""
+        classes = (rng.random(self.settings.batch_size) < 0.5).astype(np.int64)
+        batch = np.empty(len(classes), dtype=np.int64)
+        for label, members in enumerate(self._classes):
+            count = int((classes == label).sum())
+            if len(members) == 0:
+                continue
+            batch[classes == label] = self._take(label, members, count)
+        return batch
+
+    def _take(self, label: int, members: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+        wanted = np.arange(self._drawn[label], self._drawn[label] + count)
+        self._drawn[label] += count
+        taken = np.empty(count, dtype=np.int64)
+        for turn in np.unique(wanted // len(members)):
+            shuffled = self._rng(SHUFFLE, label, turn).permutation(members)
+            inside = wanted // len(members) == turn
+            taken[inside] = shuffled[wanted[inside] % len(members)]
+        return taken
+
+    def _draw_pair(self, rng: np.random.Generator) -> tuple[int, int] | None:
+        if self.settings.auxiliary == "none":
+            return None
+        x, y = rng.choice(len(self.data.episodes), 2, replace=False)
+        return int(x), int(y)
+
+    def _draw_kernel(self, rng: np.random.Generator, batch: bool = False) -> Tensor | None:
+        settings = self.settings
+        if settings.augmentation == "none":
+            return None
+        probability = settings.pass_probability
+        if batch and settings.coin == "run":
+            probability = float(self._run_passes)
+        return random_kernel(rng, self.data.observations.shape[3] // 2, probability)
+
+    def _rng(self, *stream: int) -> np.random.Generator:
+        return _generator(self.seed, *stream)
+
+    def evaluation_kernels(self) -> list[Tensor | None]:
+        """The kernels to average over at the present iteration; a single None without augmentation."""
+        return evaluation_kernels(self.settings, self.seed, self.iteration, self.data.observations.shape[3] // 2)
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Everything that training needs to go on: tensors, and numbers fit for JSON."""
+        tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        if self.loss is not None:
+            tensors |= {f"loss.{name}": value for name, value in self.loss.state_dict().items()}
+        for number, parameter in enumerate(self.parameters):
+            for name, value in self.optimiser.state[parameter].items():
+                tensors[f"adam.{number}.{name}"] = value
+        return tensors, {"iteration": self.iteration, "drawn": self._drawn}
+
+    def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+        """Takes up a state that `state` returned."""
+        load_module(self.network, "network.", tensors)
+        if self.loss is not None:
+            load_module(self.loss, "loss.", tensors)
+        for number, parameter in enumerate(self.parameters):
+            prefix = f"adam.{number}."
+            values = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+            self.optimiser.state[parameter] = values
+        self.iteration, self._drawn = int(numbers["iteration"]), [int(count) for count in numbers["drawn"]]
+
+
+def load_module(module: nn.Module, prefix: str, tensors: dict[str, Tensor]) -> None:
+    """Loads the tensors whose names start with `prefix` into a module."""
+    module.load_state_dict({n.removeprefix(prefix): value for n, value in tensors.items() if n.startswith(prefix)})
+
+
+def evaluation_kernels(settings: ImitationSettings, seed: int, iteration: int, channels: int) -> list[Tensor | None]:
+    """Draws the kernels whose action probabilities an evaluation averages; a single None without augmentation."""
+    if settings.augmentation == "none":
+        return [None]
+    rng = _generator(seed, EVALUATION, iteration)
+    return [random_kernel(rng, channels, settings.pass_probability) for _ in range(settings.evaluation_draws)]
+
+
+def _generator(seed: int, *stream: int) -> np.random.Generator:
+    return np.random.default_rng([seed, *(int(part) for part in stream)])

@@ -1,0 +1,92 @@
+"""Trained agents, from their run folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from pisces.agents.checkpoint import load_checkpoint
+from pisces.agents.imitation import evaluation_kernels, load_module
+from pisces.agents.networks import REPRESENTATION, JumpingNetwork
+from pisces.agents.settings import ImitationSettings
+from pisces.augment import apply_kernel
+from pisces.errors import UserError
+from pisces.losses import PolicySimilarityLoss
+
+
+class JumpingPolicy:
+    """A trained agent of the jumping task.
+
+    Observations are two consecutive frames, the earlier one first: [2, 60, 60], or [2, 60, 60, 3] with colours, as
+    ``gymnasium.wrappers.FrameStackObservation(env, 2, padding_type="zero")`` gives them.
+    """
+
+    def __init__(
+        self, network: JumpingNetwork, loss: PolicySimilarityLoss | None, kernels: list[Tensor | None]
+    ) -> None:
+        self._network, self._loss, self._kernels = network, loss, kernels
+
+    @torch.no_grad()
+    def probabilities(self, observation: ArrayLike) -> NDArray[np.float32]:
+        """Action probabilities, [2]; with augmentation, averaged over several random kernels."""
+        image = self._image(observation)
+        draws = [self._network(apply_kernel(image, kernel)).softmax(dim=1) for kernel in self._kernels]
+        return np.asarray(torch.stack(draws).mean(dim=0)[0].numpy(), dtype=np.float32)
+
+    def act(self, observation: ArrayLike) -> int:
+        """The greedy action."""
+        return int(self.probabilities(observation).argmax())
+
+    @torch.no_grad()
+    def embed(self, observation: ArrayLike) -> NDArray[np.float32]:
+        """The metric embedding, or the representation if the agent learned without a contrastive loss."""
+        features = self._network.represent(self._image(observation))
+        embedding = features if self._loss is None else self._loss.embed(features)
+        return np.asarray(embedding[0].numpy(), dtype=np.float32)
+
+    def _image(self, observation: ArrayLike) -> Tensor:
+        frames = np.asarray(observation, dtype=np.float32)
+        shape = (2, 60, 60) if self._network.conv1.in_channels == 2 else (2, 60, 60, 3)
+        if frames.shape != shape:
+            raise UserError(f"expected two stacked frames of shape {shape}, got {frames.shape}")
+        image = torch.from_numpy(frames)
+        return (image if image.ndim == 3 else image.permute(0, 3, 1, 2).flatten(0, 1))[None]
+
+
+def load(run_folder: str | Path) -> JumpingPolicy:
+    """Loads the agent of a run folder."""
+    folder = Path(run_folder)
+    config = _read_config(folder / "config.json")
+    path = folder / "checkpoint.safetensors"
+    if not path.exists():
+        raise UserError(f"expected a checkpoint in {str(folder)!r}, got none; train the run first")
+    tensors, numbers = load_checkpoint(path)
+    try:
+        settings = ImitationSettings(**config["settings"])
+        channels = 6 if config["colors"] else 2
+        network = JumpingNetwork(channels)
+        load_module(network, "network.", tensors)
+        kernels = evaluation_kernels(settings, config["seed"], int(numbers["iteration"]), channels // 2)
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise UserError(f"expected a jumping run of this version in {str(folder)!r}, got another ({error})") from error
+    loss = None
+    if settings.auxiliary == "contrastive":
+        loss = PolicySimilarityLoss(REPRESENTATION, settings.embedding_size)
+        load_module(loss, "loss.", tensors)
+    return JumpingPolicy(network, loss, kernels)
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise UserError(f"expected a run folder with a config.json, got {str(path.parent)!r}") from error
+    if not isinstance(config, dict):
+        raise UserError(f"expected a JSON object in {str(path)!r}, got {type(config).__name__}")
+    return config

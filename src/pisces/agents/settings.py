@@ -1,0 +1,85 @@
+"""Settings of the imitation agent; free of torch, so that the command line can show them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+from pisces.errors import UserError, unknown_name
+
+Augmentation = Literal["none", "randconv"]
+Auxiliary = Literal["none", "contrastive", "l2"]
+Metric = Literal["psm", "bisimulation", "true"]
+Coin = Literal["call", "run"]
+
+
+@dataclass(frozen=True)
+class ImitationSettings:
+    """How the agent learns (App. F, arXiv:2101.05265). The defaults are those that all methods share."""
+
+    learning_rate: float = 2.6e-3
+    """Adam's step size at the start."""
+    learning_rate_decay: float = 0.999
+    """The step size is multiplied by this after each epoch."""
+    epochs: int = 2000
+    """Passes over the data; each has (examples // batch size) + 1 iterations."""
+    batch_size: int = 256
+    """Examples of the imitation loss per iteration, half of them jumps on average."""
+    l2_coefficient: float = 0.0
+    """Weight of the mean over trainable tensors of half their squared norm."""
+    dropout: float = 0.0
+    """Share of the representation that is dropped before the policy layer."""
+    augmentation: Augmentation = "none"
+    """RandConv draws one kernel for the imitation batch and one for each trajectory."""
+    pass_probability: float = 0.1
+    """How often RandConv leaves the images unchanged."""
+    coin: Coin = "call"
+    """Whether that is decided at each call, or once per run for the imitation batch as in the published code."""
+    evaluation_draws: int = 5
+    """Kernels whose action probabilities are averaged at evaluation."""
+    auxiliary: Auxiliary = "none"
+    """The auxiliary loss: contrastive metric embeddings, or l2 embeddings of the representation."""
+    metric: Metric = "psm"
+    """The metric to embed: policy similarity, pi*-bisimulation, or the true distance to the obstacle."""
+    coefficient: float = 1.0
+    """Weight of the auxiliary loss (alpha)."""
+    temperature: float = 1.0
+    """Contrastive temperature (1 / lambda)."""
+    scale: float = 0.01
+    """Scale of the metric's Gaussian kernel (beta)."""
+    discount: float = 0.999
+    """Discount of the metric."""
+    weighted: bool = True
+    """Eq. 4 with its weights; False is the variant of the published launch commands."""
+    symmetric: bool = True
+    """Both trajectories serve as anchors, and the two losses are added."""
+    embedding_size: int = 64
+    """Width of the embeddings."""
+    evaluations: int = 20
+    """Evaluations per run, evenly spaced; the last one is at the end."""
+
+    def __post_init__(self) -> None:
+        for name, choices in (
+            ("augmentation", Augmentation),
+            ("auxiliary", Auxiliary),
+            ("metric", Metric),
+            ("coin", Coin),
+        ):
+            if getattr(self, name) not in get_args(choices):
+                raise unknown_name(name, getattr(self, name), get_args(choices))
+        for name in ("learning_rate", "learning_rate_decay", "temperature", "scale"):
+            if not getattr(self, name) > 0:
+                raise UserError(f"expected a positive {name}, got {getattr(self, name)}")
+        for name in ("epochs", "batch_size", "evaluation_draws", "embedding_size", "evaluations"):
+            if getattr(self, name) < 1:
+                raise UserError(f"expected {name} of at least 1, got {getattr(self, name)}")
+        for name in ("dropout", "discount"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"expected {name} in [0, 1), got {getattr(self, name)}")
+        if not 0 <= self.pass_probability <= 1:
+            raise UserError(f"expected pass_probability in [0, 1], got {self.pass_probability}")
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The names of all settings."""
+        return tuple(field.name for field in fields(cls))

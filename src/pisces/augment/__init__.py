@@ -1,0 +1,6 @@
+"""Augmentations of image batches."""
+
+from pisces.augment.randconv import apply_kernel, random_kernel
+from pisces.augment.shift import random_shift
+
+__all__ = ["apply_kernel", "random_kernel", "random_shift"]

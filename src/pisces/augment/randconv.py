@@ -1,0 +1,59 @@
+"""RandConv: a random convolution that changes colours and textures and keeps shapes."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from pisces.errors import UserError
+
+SIZE = 2
+PASS_PROBABILITY = 0.1
+
+
+def random_kernel(
+    rng: np.random.Generator, channels: int = 1, pass_probability: float = PASS_PROBABILITY
+) -> Tensor | None:
+    """Draws a kernel, or None, with `pass_probability`, for images that stay as they are.
+
+    Entries are normal with Glorot's variance 2 / (fan_in + fan_out): standard deviation 0.5 for grey frames and 0.29
+    for RGB.
+
+    Args:
+        rng: the source of randomness.
+        channels: channels of one frame, 1 or 3.
+        pass_probability: how often the images stay unchanged.
+
+    Returns:
+        The kernel [channels, channels, 2, 2], or None.
+    """
+    passes = rng.random() < pass_probability
+    deviation = sqrt(2 / (2 * channels * SIZE * SIZE))
+    kernel = rng.normal(0.0, deviation, (channels, channels, SIZE, SIZE))
+    return None if passes else torch.from_numpy(kernel.astype(np.float32))
+
+
+def apply_kernel(images: Tensor, kernel: Tensor | None) -> Tensor:
+    """Convolves every frame of every image with one kernel.
+
+    Output pixel (y, x) sums over input pixels (y, x), (y, x + 1), (y + 1, x), (y + 1, x + 1), zeros outside.
+
+    Args:
+        images: [n, frames * channels, H, W]; each group of `channels` is one frame.
+        kernel: [channels, channels, 2, 2], or None for the identity.
+
+    Returns:
+        Images of the same shape.
+    """
+    if kernel is None:
+        return images
+    channels = kernel.shape[0]
+    if images.ndim != 4 or images.shape[1] % channels:
+        raise UserError(f"expected images [n, frames * {channels}, H, W], got {tuple(images.shape)}")
+    n, stacked, height, width = images.shape
+    frames = functional.pad(images.reshape(-1, channels, height, width), (0, SIZE - 1, 0, SIZE - 1))
+    return functional.conv2d(frames, kernel.to(images)).reshape(n, stacked, height, width)

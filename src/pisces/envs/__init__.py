@@ -1,0 +1,10 @@
+"""Gymnasium environments; importing this package registers their ids."""
+
+import gymnasium as gym
+
+from pisces.envs.grids import TaskSplit, all_tasks, split_tasks
+from pisces.envs.jumping import JumpingEnv, JumpingTask
+
+gym.register("pisces/Jumping-v0", entry_point="pisces.envs.jumping:JumpingEnv")
+
+__all__ = ["JumpingEnv", "JumpingTask", "TaskSplit", "all_tasks", "split_tasks"]

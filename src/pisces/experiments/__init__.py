@@ -1,0 +1,1 @@
+"""One file per benchmark: configs, presets, and how to run them."""

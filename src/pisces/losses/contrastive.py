@@ -1,0 +1,101 @@
+"""Contrastive losses: embeddings that are close where a metric says that states behave alike."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from pisces.errors import UserError
+
+
+def contrastive_metric_loss(
+    embeddings_x: Tensor,
+    embeddings_y: Tensor,
+    metric: Tensor,
+    temperature: float,
+    scale: float,
+    weighted: bool = True,
+    symmetric: bool = False,
+) -> Tensor:
+    """Contrastive metric embedding loss (Eq. 4, arXiv:2101.05265).
+
+    With similarities Gamma[i, j] = exp(-metric[i, j] / scale), cosine similarities s and p(i) = argmin_j metric[i, j]:
+
+        loss_i = -log( Gamma[i, p] exp(s[i, p] / temperature)
+                       / (Gamma[i, p] exp(s[i, p] / temperature)
+                          + sum_{j != p} (1 - Gamma[i, j]) exp(s[i, j] / temperature)) )
+
+    averaged over the anchors i. All is computed with logarithms, so that no metric, scale or temperature overflows.
+
+    Args:
+        embeddings_x: embeddings of the anchors, [n, k].
+        embeddings_y: embeddings of the states that they are compared with, [m, k].
+        metric: distances, [n, m], non-negative; no gradient flows into them.
+        temperature: of the softmax, positive (1 / lambda in the paper).
+        scale: of the Gaussian kernel, positive (beta in the paper).
+        weighted: False sets all weights to one and keeps only the choice of positives.
+        symmetric: adds the loss with the states of y as anchors.
+
+    Returns:
+        The loss, a scalar.
+    """
+    _check_arguments(embeddings_x, embeddings_y, metric, temperature, scale)
+    similarity = _cosine_similarity(embeddings_x, embeddings_y) / temperature
+    metric = metric.detach().to(similarity)
+    loss = _anchor_loss(similarity, metric, scale, weighted)
+    if symmetric:
+        loss = loss + _anchor_loss(similarity.T, metric.T, scale, weighted)
+    return loss
+
+
+def simclr_loss(embeddings_x: Tensor, embeddings_y: Tensor, temperature: float) -> Tensor:
+    """SimCLR's loss across two views (Eq. 2, arXiv:2101.05265): row i of x belongs to row i of y.
+
+    loss_i = -log( exp(s[i, i] / temperature) / sum_j exp(s[j, i] / temperature) ), averaged over the anchors i of y.
+
+    Args:
+        embeddings_x: embeddings [n, k].
+        embeddings_y: embeddings [n, k].
+        temperature: of the softmax, positive.
+
+    Returns:
+        The loss, a scalar.
+    """
+    if embeddings_x.shape != embeddings_y.shape:
+        raise UserError(f"expected paired embeddings, got {tuple(embeddings_x.shape)} and {tuple(embeddings_y.shape)}")
+    _check_positive("temperature", temperature)
+    similarity = _cosine_similarity(embeddings_y, embeddings_x) / temperature
+    return functional.cross_entropy(similarity, torch.arange(len(similarity), device=similarity.device))
+
+
+def _anchor_loss(similarity: Tensor, metric: Tensor, scale: float, weighted: bool) -> Tensor:
+    positive = metric.argmin(dim=1, keepdim=True)
+    logits = similarity
+    if weighted:
+        scaled = metric / scale
+        # log(1 - exp(-d)); a distance of zero weighs nothing, so its logarithm is -inf, which logsumexp understands.
+        weights = torch.log(-torch.expm1(-scaled))
+        logits = logits + weights.scatter(1, positive, -scaled.gather(1, positive))
+    return (logits.logsumexp(dim=1) - logits.gather(1, positive).squeeze(1)).mean()
+
+
+def _cosine_similarity(x: Tensor, y: Tensor) -> Tensor:
+    return functional.normalize(x, dim=1) @ functional.normalize(y, dim=1).T
+
+
+def _check_arguments(x: Tensor, y: Tensor, metric: Tensor, temperature: float, scale: float) -> None:
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
+        raise UserError(f"expected embeddings [n, k] and [m, k], got {tuple(x.shape)} and {tuple(y.shape)}")
+    if metric.shape != (len(x), len(y)) or 0 in metric.shape:
+        raise UserError(f"expected a metric of shape {(len(x), len(y))} without zeros, got {tuple(metric.shape)}")
+    _check_positive("temperature", temperature)
+    _check_positive("scale", scale)
+    smallest = float(metric.detach().min())
+    if not smallest >= 0:
+        raise UserError(f"expected non-negative distances, got {smallest}")
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not value > 0:
+        raise UserError(f"expected a positive {name}, got {value}")

@@ -1,0 +1,1 @@
+"""Pages, figures and terminal output, made from run folders."""

@@ -1,0 +1,81 @@
+"""What works on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import pisces
+
+REQUIRED = ("torch", "numpy", "numba", "scipy", "gymnasium", "matplotlib", "safetensors", "tyro", "rich")
+EXTRAS = {"pygame": "render", "tensorboard": "tensorboard"}
+FREE_GIGABYTES = 1.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    """What."""
+    state: str
+    """"ok", "missing" (an optional part) or "broken"."""
+    detail: str
+    """The version, or what to do."""
+
+
+def examine() -> list[Finding]:
+    """Looks at Python, the packages, threads, compiled kernels and the disk."""
+    findings = [Finding("pisces", "ok", pisces.__version__), Finding("python", "ok", sys.version.split()[0])]
+    findings += [_package(name) for name in REQUIRED]
+    findings += [_extra(name, extra) for name, extra in EXTRAS.items()]
+    findings += [_attempt("threads", _threads), _attempt("compiled kernels", _kernels), _disk()]
+    return findings
+
+
+def _package(name: str) -> Finding:
+    if importlib.util.find_spec(name) is None:
+        return Finding(name, "broken", f"not installed: pip install {name}")
+    return Finding(name, "ok", metadata.version(name))
+
+
+def _extra(name: str, extra: str) -> Finding:
+    if importlib.util.find_spec(name) is None:
+        return Finding(name, "missing", f"optional: pip install 'pisces-rl[{extra}]'")
+    return Finding(name, "ok", metadata.version(name))
+
+
+def _attempt(name: str, check: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name, "ok", check())
+    except Exception as error:
+        return Finding(name, "broken", f"{type(error).__name__}: {error}")
+
+
+def _threads() -> str:
+    import torch  # slow to import, and needed here alone
+
+    cuda = f"{torch.cuda.device_count()} CUDA devices" if torch.cuda.is_available() else "no CUDA device"
+    return f"{os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads, {cuda}"
+
+
+def _kernels() -> str:
+    from pisces.metrics import sequence_metric  # imports numba
+
+    value = float(sequence_metric([[1.0]], 0.5)[0, 0])
+    if value != 2.0:
+        raise ValueError(f"expected a distance of 2, got {value}")
+    return "the metric of a known pair is right"
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(Path.cwd()).free / 1e9
+    if free < FREE_GIGABYTES:
+        return Finding("disk", "broken", f"{free:.1f} GB free here; runs need at least {FREE_GIGABYTES:.0f} GB")
+    return Finding("disk", "ok", f"{free:.0f} GB free here")

@@ -1,0 +1,6 @@
+"""Episodes as frozen, validated data."""
+
+from pisces.trajectories.collection import collect
+from pisces.trajectories.trajectory import Trajectory
+
+__all__ = ["Trajectory", "collect"]

@@ -1,0 +1,84 @@
+"""One episode, as data."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pisces.errors import UserError
+from pisces.validation import check_finite, check_probabilities
+
+FIELDS = ("observations", "actions", "policies", "rewards")
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """The states of one episode and what the agent did in them; T is the number of decisions.
+
+    At least one of `actions` and `policies` must be there. The arrays are made read-only.
+    """
+
+    observations: NDArray[Any]
+    """What the agent saw before each decision, [T, ...]."""
+    actions: NDArray[Any] | None = None
+    """The actions taken: integers [T], or continuous [T, D]."""
+    policies: NDArray[Any] | None = None
+    """The probability of each action, [T, A]."""
+    rewards: NDArray[Any] | None = None
+    """The reward of each decision, [T]."""
+
+    def __post_init__(self) -> None:
+        for name in FIELDS:
+            value = getattr(self, name)
+            if value is not None:
+                frozen = np.array(value)
+                frozen.flags.writeable = False
+                object.__setattr__(self, name, frozen)
+        self._check()
+
+    def _check(self) -> None:
+        length = len(self)
+        if length == 0:
+            raise UserError("expected a trajectory of at least one state, got none")
+        if self.actions is None and self.policies is None:
+            raise UserError("expected actions or policies, got neither")
+        for name in FIELDS[1:]:
+            value = getattr(self, name)
+            if value is not None and len(np.atleast_1d(value)) != length:
+                raise UserError(f"expected {name} for {length} observations, got {len(np.atleast_1d(value))}")
+        if self.policies is not None:
+            check_probabilities("policies", self.policies)
+        if self.rewards is not None:
+            if self.rewards.ndim != 1:
+                raise UserError(f"expected rewards of shape [T], got {self.rewards.shape}")
+            check_finite("rewards", self.rewards)
+        if self.actions is not None and np.issubdtype(self.actions.dtype, np.floating):
+            check_finite("actions", self.actions)
+
+    def __len__(self) -> int:
+        return len(np.atleast_1d(self.observations))
+
+    def save(self, path: str | Path) -> None:
+        """Writes the trajectory as a compressed npz file."""
+        arrays = {name: getattr(self, name) for name in FIELDS if getattr(self, name) is not None}
+        with Path(path).open("wb") as file:
+            np.savez_compressed(file, **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Trajectory:
+        """Reads a trajectory that `save` wrote; nothing is unpickled."""
+        if not Path(path).is_file():
+            raise UserError(f"expected a trajectory file (npz), got {str(path)!r}, which is not a file")
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in FIELDS if name in archive}
+        except (ValueError, OSError, zipfile.BadZipFile) as error:
+            raise UserError(f"expected a trajectory file (npz without pickled objects), got {str(path)!r}") from error
+        if "observations" not in arrays:
+            raise UserError(f"expected an array named 'observations' in {str(path)!r}, got none")
+        return cls(**arrays)

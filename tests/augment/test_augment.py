@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+import torch
+
+from pisces.augment import apply_kernel, random_kernel, random_shift
+
+
+def test_kernel_is_a_plain_sum_over_four_pixels():
+    rng = np.random.default_rng(0)
+    for channels in (1, 3):
+        kernel = random_kernel(rng, channels, pass_probability=0)
+        images = torch.randn(2, 2 * channels, 5, 6, generator=torch.Generator().manual_seed(0))
+        out = apply_kernel(images, kernel)
+        padded = np.pad(images.numpy(), ((0, 0), (0, 0), (0, 1), (0, 1)))
+        for frame in range(2):
+            for o in range(channels):
+                expected = sum(
+                    float(kernel[o, i, dy, dx]) * padded[:, frame * channels + i, dy : dy + 5, dx : dx + 6]
+                    for i in range(channels)
+                    for dy in range(2)
+                    for dx in range(2)
+                )
+                np.testing.assert_allclose(out[:, frame * channels + o], expected, atol=1e-5)
+
+
+def test_kernels_have_glorots_variance():
+    rng = np.random.default_rng(0)
+    for channels, deviation in ((1, 0.5), (3, 0.2887)):
+        values = np.concatenate([random_kernel(rng, channels, 0).numpy().ravel() for _ in range(2000)])
+        assert values.std() == pytest.approx(deviation, rel=0.05)
+        assert values.mean() == pytest.approx(0, abs=0.03)
+
+
+def test_some_calls_pass_the_images_through():
+    rng = np.random.default_rng(0)
+    share = np.mean([random_kernel(rng) is None for _ in range(3000)])
+    assert share == pytest.approx(0.1, abs=0.02)
+    images = torch.ones(1, 2, 4, 4)
+    assert apply_kernel(images, None) is images
+
+
+def test_kernel_refuses_images_of_other_channels():
+    kernel = random_kernel(np.random.default_rng(0), 3, 0)
+    with pytest.raises(ValueError, match="frames"):
+        apply_kernel(torch.ones(1, 2, 4, 4), kernel)
+
+
+def test_shift_is_a_crop_of_the_padded_image():
+    images = torch.arange(2 * 3 * 8 * 8, dtype=torch.float32).reshape(2, 3, 8, 8)
+    shifted = random_shift(images, 2, torch.Generator().manual_seed(0))
+    padded = torch.nn.functional.pad(images, (2, 2, 2, 2), mode="replicate")
+    for n in range(2):
+        crops = [padded[n, :, i : i + 8, j : j + 8] for i in range(5) for j in range(5)]
+        assert sum(torch.equal(crop, shifted[n]) for crop in crops) >= 1
+
+
+def test_shift_moves_images_independently_and_repeats_with_the_seed():
+    images = torch.rand(32, 1, 8, 8, generator=torch.Generator().manual_seed(1)).expand(32, 1, 8, 8)
+    one = random_shift(images, 4, torch.Generator().manual_seed(0))
+    assert torch.equal(one, random_shift(images, 4, torch.Generator().manual_seed(0)))
+    assert not torch.equal(one, random_shift(images, 4, torch.Generator().manual_seed(1)))
+    assert random_shift(images.to(torch.uint8), 1).dtype == torch.uint8
+    with pytest.raises(ValueError, match="padding"):
+        random_shift(images, -1)

@@ -1,0 +1,157 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pisces.losses import PolicySimilarityLoss, contrastive_metric_loss, simclr_loss
+
+
+def embeddings(seed, n, k=4, dtype=torch.float64):
+    return torch.randn(n, k, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def metric_of(seed, n, m, dtype=torch.float64):
+    values = torch.rand(n, m, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+    return torch.where(values < 0.3, 0.0, values)
+
+
+def by_definition(x, y, metric, temperature, scale, weighted):
+    """Eq. 4 written out with plain Python numbers."""
+    total = 0.0
+    for i in range(len(x)):
+        cosine = [float(x[i] @ y[j] / (x[i].norm() * y[j].norm())) / temperature for j in range(len(y))]
+        positive = min(range(len(y)), key=lambda j: float(metric[i, j]))
+        gamma = [math.exp(-float(metric[i, j]) / scale) for j in range(len(y))]
+        top = (gamma[positive] if weighted else 1.0) * math.exp(cosine[positive])
+        rest = sum((1 - gamma[j] if weighted else 1.0) * math.exp(cosine[j]) for j in range(len(y)) if j != positive)
+        total -= math.log(top / (top + rest))
+    return total / len(x)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 6), st.sampled_from([0.1, 0.5, 1.0]), st.booleans())
+def test_equals_equation_four(seed, n, m, temperature, weighted):
+    x, y, metric = embeddings(seed, n), embeddings(seed + 1, m), metric_of(seed, n, m)
+    ours = contrastive_metric_loss(x, y, metric, temperature, 0.3, weighted)
+    assert float(ours) == pytest.approx(by_definition(x, y, metric, temperature, 0.3, weighted), rel=1e-9, abs=1e-12)
+
+
+def test_symmetric_adds_the_transposed_problem():
+    x, y, metric = embeddings(0, 4), embeddings(1, 6), metric_of(2, 4, 6)
+    both = contrastive_metric_loss(x, y, metric, 0.5, 0.3, symmetric=True)
+    one = contrastive_metric_loss(x, y, metric, 0.5, 0.3)
+    other = contrastive_metric_loss(y, x, metric.T, 0.5, 0.3)
+    assert float(both) == pytest.approx(float(one + other))
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_gradients_equal_finite_differences(weighted, symmetric):
+    x, y = embeddings(0, 4).requires_grad_(), embeddings(1, 5).requires_grad_()
+    metric = metric_of(2, 4, 5)
+    assert torch.autograd.gradcheck(
+        lambda a, b: contrastive_metric_loss(a, b, metric, 0.5, 0.2, weighted, symmetric), (x, y)
+    )
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-12, 1.0, 1e6])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("temperature", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_is_finite_for_any_metric_scale_and_temperature(value, scale, temperature, dtype):
+    for metric in (torch.full((3, 4), value, dtype=dtype), torch.tensor([[0.0, value, value, 0.0]] * 3, dtype=dtype)):
+        x, y = embeddings(0, 3, dtype=dtype).requires_grad_(), embeddings(1, 4, dtype=dtype).requires_grad_()
+        loss = contrastive_metric_loss(x, y, metric, temperature, scale, symmetric=True)
+        loss.backward()
+        assert torch.isfinite(loss)
+        assert torch.isfinite(x.grad).all()
+        assert torch.isfinite(y.grad).all()
+
+
+def test_zero_embeddings_have_finite_gradients():
+    x, y = torch.zeros(2, 3, requires_grad=True), torch.zeros(2, 3, requires_grad=True)
+    contrastive_metric_loss(x, y, torch.eye(2), 0.5, 0.1).backward()
+    assert torch.isfinite(x.grad).all()
+
+
+def test_states_at_distance_zero_are_no_negatives():
+    x, y = embeddings(0, 1), embeddings(1, 3)
+    metric = torch.tensor([[0.0, 0.0, 1.0]], dtype=torch.float64)
+    without = contrastive_metric_loss(x, y[[0, 2]], metric[:, [0, 2]], 0.5, 0.1)
+    assert float(contrastive_metric_loss(x, y, metric, 0.5, 0.1)) == pytest.approx(float(without))
+
+
+def test_no_gradient_flows_into_the_metric():
+    x, y = embeddings(0, 2).requires_grad_(), embeddings(1, 2)
+    metric = torch.rand(2, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    contrastive_metric_loss(x, y, metric, 0.5, 0.1).backward()
+    assert metric.grad is None
+
+
+@given(st.integers(0, 10**6), st.integers(2, 6))
+def test_simclr_equals_equation_two(seed, n):
+    x, y = embeddings(seed, n), embeddings(seed + 1, n)
+    total = 0.0
+    for i in range(n):
+        logits = [float(x[j] @ y[i] / (x[j].norm() * y[i].norm())) / 0.5 for j in range(n)]
+        total -= math.log(math.exp(logits[i]) / sum(math.exp(value) for value in logits))
+    assert float(simclr_loss(x, y, 0.5)) == pytest.approx(total / n, rel=1e-9)
+
+
+def test_simclr_is_the_unweighted_loss_of_a_diagonal_metric():
+    x, y = embeddings(0, 5), embeddings(1, 5)
+    metric = 1 - torch.eye(5, dtype=torch.float64)
+    unweighted = contrastive_metric_loss(y, x, metric, 0.5, 1.0, weighted=False)
+    assert float(simclr_loss(x, y, 0.5)) == pytest.approx(float(unweighted))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metric": torch.zeros(2, 2)}, r"metric of shape \(2, 3\)"),
+        ({"metric": -torch.ones(2, 3)}, "non-negative"),
+        ({"metric": torch.full((2, 3), torch.nan)}, "non-negative"),
+        ({"temperature": 0.0}, "positive temperature"),
+        ({"scale": -1.0}, "positive scale"),
+        ({"embeddings_x": torch.zeros(2, 5)}, "embeddings"),
+    ],
+)
+def test_bad_input_is_explained(change, message):
+    arguments = {
+        "embeddings_x": torch.ones(2, 4),
+        "embeddings_y": torch.ones(3, 4),
+        "metric": torch.zeros(2, 3),
+        "temperature": 0.5,
+        "scale": 0.1,
+    }
+    with pytest.raises(ValueError, match=message):
+        contrastive_metric_loss(**{**arguments, **change})
+
+
+def test_module_projects_and_learns_to_align_positives():
+    generator = torch.Generator().manual_seed(0)
+    module = PolicySimilarityLoss(8, 64, temperature=0.5, scale=0.1, generator=generator)
+    x, y = torch.randn(6, 8, generator=generator), torch.randn(6, 8, generator=generator)
+    metric = 1 - torch.eye(6)
+    optimiser = torch.optim.Adam(module.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(300):
+        loss = module(x, y, metric)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < 0.5 * losses[0]
+    cosine = torch.nn.functional.cosine_similarity(module.embed(x)[:, None], module.embed(y)[None], dim=-1)
+    assert (cosine.argmax(dim=1) == torch.arange(6)).all()
+
+
+def test_module_draws_its_weights_from_the_generator():
+    weights = [
+        PolicySimilarityLoss(8, generator=torch.Generator().manual_seed(seed)).projection.weight for seed in (0, 0, 1)
+    ]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+    assert np.isclose(float(weights[0].detach().abs().max()), math.sqrt(6 / 72), rtol=0.05)

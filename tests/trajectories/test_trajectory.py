@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_actions, optimal_rewards
+from pisces.trajectories import Trajectory, collect
+
+
+def test_collect_plays_the_episode():
+    task = JumpingTask(30, 10)
+    actions = iter(optimal_actions(task))
+    trajectory = collect(JumpingEnv(30, 10), lambda observation: next(actions), seed=0)
+    assert len(trajectory) == 56
+    np.testing.assert_array_equal(trajectory.actions, optimal_actions(task))
+    np.testing.assert_array_equal(trajectory.rewards, optimal_rewards(task))
+    assert trajectory.observations.shape == (56, 60, 60)
+
+
+def test_collect_refuses_endless_episodes():
+    with pytest.raises(ValueError, match="raise max_steps"):
+        collect(JumpingEnv(), lambda observation: 0, max_steps=5)
+
+
+def test_save_and_load_round_trip(tmp_path):
+    trajectory = Trajectory(
+        np.arange(6, dtype=np.uint8).reshape(3, 2), policies=np.full((3, 2), 0.5), rewards=np.ones(3)
+    )
+    trajectory.save(tmp_path / "x.npz")
+    loaded = Trajectory.load(tmp_path / "x.npz")
+    assert loaded.actions is None
+    assert loaded.observations.dtype == np.uint8
+    for name in ("observations", "policies", "rewards"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(trajectory, name))
+
+
+def test_is_frozen_and_keeps_its_own_copy():
+    observations = np.zeros((2, 3))
+    trajectory = Trajectory(observations, actions=np.array([0, 1]))
+    observations[:] = 7
+    assert trajectory.observations.sum() == 0
+    with pytest.raises(ValueError, match="read-only"):
+        trajectory.observations[0] = 1
+    with pytest.raises(AttributeError):
+        trajectory.actions = None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"observations": np.zeros((2, 3))}, "expected actions or policies"),
+        ({"observations": np.zeros((0, 3)), "actions": np.zeros(0, int)}, "at least one state"),
+        ({"observations": np.zeros((2, 3)), "actions": np.zeros(3, int)}, "expected actions for 2 observations, got 3"),
+        ({"observations": np.zeros((2, 3)), "policies": np.full((2, 2), 0.4)}, "sum to 1"),
+        ({"observations": np.zeros((2, 3)), "policies": np.array([[2.0, -1.0]] * 2)}, "sum to 1"),
+        ({"observations": np.zeros((2, 3)), "actions": np.zeros(2, int), "rewards": np.array([0, np.nan])}, "finite"),
+        ({"observations": np.zeros((2, 3)), "actions": np.zeros(2, int), "rewards": np.zeros((2, 1))}, "shape"),
+        ({"observations": np.zeros((2, 3)), "actions": np.array([[0.0], [np.inf]])}, "finite actions"),
+    ],
+)
+def test_bad_trajectories_are_explained(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Trajectory(**arguments)
+
+
+def test_bad_files_are_explained(tmp_path):
+    with pytest.raises(ValueError, match="not a file"):
+        Trajectory.load(tmp_path / "missing.npz")
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(ValueError, match="without pickled objects"):
+        Trajectory.load(tmp_path / "text.npz")
+    np.savez(tmp_path / "pickled.npz", observations=np.array([{}], dtype=object), actions=np.zeros(1))
+    with pytest.raises(ValueError, match="without pickled objects"):
+        Trajectory.load(tmp_path / "pickled.npz")
+    np.savez(tmp_path / "other.npz", actions=np.zeros(1))
+    with pytest.raises(ValueError, match="'observations'"):
+        Trajectory.load(tmp_path / "other.npz")

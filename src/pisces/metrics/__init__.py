@@ -8,26 +8,46 @@ from pisces.metrics.markov import (
     policy_similarity_metric,
 )
 from pisces.metrics.mdp import FiniteMDP
+from pisces.metrics.mico import mico_distance
 from pisces.metrics.planning import Plan, optimal_policy, policy_values, value_iteration
 from pisces.metrics.sequence import sequence_metric, sequence_metrics
+from pisces.metrics.sinkhorn import sinkhorn_metric
+from pisces.metrics.transfer import (
+    Neighbours,
+    approximation_bound,
+    augmentation_invariance,
+    nearest_neighbours,
+    policy_divergence,
+    transfer_bound,
+    transfer_policy,
+)
 from pisces.metrics.transport import Transport, optimal_transport
 
 __all__ = [
     "Cost",
     "FiniteMDP",
     "MetricResult",
+    "Neighbours",
     "Plan",
     "Transport",
+    "approximation_bound",
+    "augmentation_invariance",
     "bisimulation_metric",
     "l1_distance",
+    "mico_distance",
+    "nearest_neighbours",
     "optimal_policy",
     "optimal_transport",
     "pi_bisimulation_metric",
+    "policy_divergence",
     "policy_similarity_metric",
     "policy_values",
     "reward_difference",
     "sequence_metric",
     "sequence_metrics",
+    "sinkhorn_metric",
     "total_variation",
+    "transfer_bound",
+    "transfer_policy",
     "value_iteration",
 ]

@@ -17,7 +17,8 @@ from pisces.metrics.markov_progress import ProgressBar
 from pisces.metrics.markov_solver import Progress, Solver
 from pisces.metrics.markov_workers import Workers
 from pisces.metrics.mdp import FiniteMDP, check_policy
-from pisces.metrics.planning import check_discount, optimal_policy
+from pisces.metrics.planning import optimal_policy
+from pisces.validation import check_discount
 
 FloatArray = NDArray[np.float64]
 CHUNK = 1 << 17
@@ -185,11 +186,13 @@ def _solve(
     if not tolerance > 0:
         raise UserError(f"expected a tolerance > 0, got {tolerance}")
     (chain_x, features_x), (chain_y, features_y) = sides
-    x = reduce_chain(chain_x, features_x)
-    y = x if sides[1] is sides[0] or chain_y is chain_x else reduce_chain(chain_y, features_y)
-    tables = [_cost_table(cost, features_x[x.member], features_y[y.member]) for cost in costs]
-    pairs = _listed(x, y, requested, _is_symmetric(x, y, tables))
-    packed = np.stack([table[pairs.first, pairs.second] for table in tables], axis=1).ravel()
+    tables = [_cost_table(cost, features_x, features_y) for cost in costs]
+    symmetric = chain_x is chain_y and _is_symmetric(tables)
+    x = reduce_chain(chain_x, tables)
+    y = x if symmetric else reduce_chain(chain_y, [table.T for table in tables])
+    pairs = _listed(x, y, requested, symmetric)
+    chosen = (x.member[pairs.first], y.member[pairs.second])
+    packed = np.stack([table[chosen] for table in tables], axis=1).ravel()
     del tables
     with Workers(threads, CHUNK) as workers, _reporting(progress, tolerance) as report:
         solver = Solver(x.chain, y.chain, pairs, packed, discount, workers)
@@ -209,9 +212,9 @@ def _cost_table(cost: Cost, features_x: FloatArray, features_y: FloatArray) -> F
     return table
 
 
-def _is_symmetric(x: Reduction, y: Reduction, tables: Sequence[FloatArray]) -> bool:
+def _is_symmetric(tables: Sequence[FloatArray]) -> bool:
     # Half the pairs suffice only if d(i, j) = d(j, i) and d(i, i) = 0, which these three properties imply.
-    return x is y and all(
+    return all(
         not table.diagonal().any() and bool((table >= 0).all()) and np.array_equal(table, table.T) for table in tables
     )
 

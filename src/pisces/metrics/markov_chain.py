@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numba
@@ -74,18 +75,18 @@ class Reduction:
     """The class of each original state, [S]."""
 
 
-def reduce_chain(chain: Chain, features: FloatArray) -> Reduction:
-    """Merges states with equal features and equal futures, and orders the classes by depth-first postorder.
+def reduce_chain(chain: Chain, costs: Sequence[FloatArray]) -> Reduction:
+    """Merges states with equal costs and equal futures, and orders the classes by depth-first postorder.
 
-    Two states are merged if their features are equal and, for every action, they reach each class with the same
+    Two states are merged if their rows of costs are equal and, for every action, they reach each class with the same
     probability (the coarsest such partition): their distances to any state are then equal. In the new order an acyclic
     part of the chain lists successors before predecessors, so one Gauss-Seidel sweep solves it.
 
     Args:
         chain: the chain.
-        features: what the cost looks at, one row per state, [S, F].
+        costs: the cost of its states beside each state of the other chain, [S, m] for every action.
     """
-    labels = _equal_rows(features)
+    labels = _equal_rows(costs)
     while labels.max() + 1 < chain.states:
         refined = _compact(_refine(*chain.arrays, chain.actions, labels))
         if refined.max() == labels.max():
@@ -101,10 +102,34 @@ def reduce_chain(chain: Chain, features: FloatArray) -> Reduction:
     return Reduction(_permuted(quotient, order, place), member[order], place[labels])
 
 
-def _equal_rows(features: FloatArray) -> IntArray:
-    rows = np.ascontiguousarray(features, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
-    keys = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    return _compact(np.unique(keys, return_inverse=True)[1])
+def _equal_rows(tables: Sequence[FloatArray]) -> IntArray:
+    keys = np.zeros(len(tables[0]), np.uint64)
+    for table in tables:
+        _hash_rows(table, keys)
+    labels = _compact(keys)
+    _, member = np.unique(labels, return_index=True)
+    if len(member) < len(labels) and not all(_rows_equal(table, member[labels]) for table in tables):
+        return np.arange(len(labels))  # two different rows with one hash: merge nothing
+    return labels
+
+
+@numba.njit(cache=True, nogil=True)
+def _hash_rows(table, keys):  # type: ignore[no-untyped-def]
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            bits = np.float64(table[i, j] + 0.0).view(np.uint64)  # adding 0.0 turns -0.0 into 0.0
+            keys[i] = (keys[i] ^ bits) * np.uint64(0x9E3779B97F4A7C15)
+            keys[i] ^= keys[i] >> np.uint64(31)
+
+
+@numba.njit(cache=True, nogil=True)
+def _rows_equal(table, member):  # type: ignore[no-untyped-def]
+    for i in range(table.shape[0]):
+        if member[i] != i:
+            for j in range(table.shape[1]):
+                if table[i, j] != table[member[i], j]:
+                    return False
+    return True
 
 
 def _compact(labels: NDArray[np.generic]) -> IntArray:

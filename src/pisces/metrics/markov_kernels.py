@@ -12,7 +12,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from pisces.metrics.transport_kernels import solve_pair, start_basis
+from pisces.metrics.transport_kernels import COLUMN, DEMAND, MASS, POTENTIAL, ROW, SUPPLY, solve_pair, start_basis
 
 QUICK_CELLS = 64
 """Transports of up to this many cells are checked with bit masks before anything else is done to them."""
@@ -30,9 +30,10 @@ def improve(  # type: ignore[no-untyped-def]
     since the first round in all; a basis stays optimal until that exceeds `limit`. Returns max |image - distance|.
     """
     actions, fresh, in_place, symmetric = flags
-    (x_pointer, x_next, _), (y_pointer, y_next, _) = x, y
-    scratch = _scratch(widest_row(x_pointer), widest_row(y_pointer))
-    potential, change = scratch[-1][0], 0.0
+    (x_pointer, x_next, x_probability), (y_pointer, y_next, y_probability) = x, y
+    widest_x, widest_y = widest_row(x_pointer), widest_row(y_pointer)
+    table, tree = np.empty((widest_x, widest_y)), np.empty((7, widest_x + widest_y), np.int64)
+    flow, change = np.empty((5, widest_x + widest_y)), 0.0
     for k in range(start, stop):
         i, j, top = np.int64(first[k]), np.int64(second[k]), -np.inf
         for action in range(actions):
@@ -42,9 +43,15 @@ def improve(  # type: ignore[no-untyped-def]
             base, value, margin = np.int64(offset[t]), 0.0, -np.inf
             if not fresh and kx * ky <= QUICK_CELLS:
                 place = (base, shift, x0, kx, y0, ky)
-                value, margin = _price(place, cells, mass, x_next, y_next, distance, limit[t] < drift, potential)
+                value, margin = _price(place, cells, mass, x_next, y_next, distance, limit[t] < drift, flow)
             if margin < -slack:
-                value = _resolve(x, x0, kx, y, y0, ky, base, cells, mass, shift, distance, slack, fresh, scratch)
+                for r in range(kx):
+                    flow[SUPPLY, r] = x_probability[x0 + r]
+                    for c in range(ky):
+                        table[r, c] = distance[x_next[x0 + r], y_next[y0 + c]]
+                for c in range(ky):
+                    flow[DEMAND, c] = y_probability[y0 + c]
+                value = _resolve(table, kx, ky, tree, flow, base, cells, mass, shift, slack, fresh)
             elif limit[t] < drift:
                 # A reduced cost is an alternating sum of at most kx + ky distances.
                 limit[t] = (1 - 1e-6) * (max(0.0, margin) / (kx + ky) + drift)
@@ -62,45 +69,25 @@ def improve(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _scratch(kx, ky):  # type: ignore[no-untyped-def]
-    nodes = kx + ky
-    basis = (np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes))
-    tree = (np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64),
-            np.empty(nodes, np.int64), np.empty(nodes, np.int64))  # fmt: skip
-    return np.empty((kx, ky)), np.empty(kx), np.empty(ky), basis, tree, (np.empty(nodes), np.empty(nodes))
-
-
-@numba.njit(cache=True, nogil=True)
-def _resolve(  # type: ignore[no-untyped-def]
-    x, x0, kx, y, y0, ky, base, cells, mass, shift, distance, slack, fresh, scratch
-):
+def _resolve(table, kx, ky, tree, flow, base, cells, mass, shift, slack, fresh):  # type: ignore[no-untyped-def]
     # Loads a stored basis (or makes one), pivots it to the optimum, stores it and returns the value.
-    table, p, q, (rows, columns, masses), tree, flows = scratch
-    (_, x_next, x_probability), (_, y_next, y_probability) = x, y
-    mask, count = (1 << shift) - 1, kx + ky - 1
-    for r in range(kx):
-        p[r] = x_probability[x0 + r]
-        for c in range(ky):
-            table[r, c] = distance[x_next[x0 + r], y_next[y0 + c]]
-    for c in range(ky):
-        q[c] = y_probability[y0 + c]
+    mask, count, value = (1 << shift) - 1, kx + ky - 1, 0.0
     if fresh:
-        start_basis(table, p, q, kx, ky, rows, columns, masses, tree, flows)
+        start_basis(table, kx, ky, tree, flow)
     else:
         for e in range(count):
             cell = np.int64(cells[base + e])
-            rows[e], columns[e], masses[e] = cell >> shift, cell & mask, mass[base + e]
-    if solve_pair(table, p, q, kx, ky, rows, columns, masses, tree, flows, slack) or fresh:
+            tree[ROW, e], tree[COLUMN, e], flow[MASS, e] = cell >> shift, cell & mask, mass[base + e]
+    if solve_pair(table, kx, ky, tree, flow, slack) or fresh:
         for e in range(count):
-            cells[base + e], mass[base + e] = (rows[e] << shift) | columns[e], masses[e]
-    value = 0.0
+            cells[base + e], mass[base + e] = (tree[ROW, e] << shift) | tree[COLUMN, e], flow[MASS, e]
     for e in range(count):
-        value += masses[e] * table[rows[e], columns[e]]
+        value += flow[MASS, e] * table[tree[ROW, e], tree[COLUMN, e]]
     return value
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _price(place, cells, mass, x_next, y_next, distance, price, potential):  # type: ignore[no-untyped-def]
+def _price(place, cells, mass, x_next, y_next, distance, price, flow):  # type: ignore[no-untyped-def]
     # Returns the value of the stored coupling and the smallest reduced cost outside its basis (infinity: not asked).
     base, shift, x0, kx, y0, ky = place
     one, low, width = np.uint64(1), np.uint64(shift), np.uint64(ky)
@@ -113,22 +100,22 @@ def _price(place, cells, mass, x_next, y_next, distance, price, potential):  # t
         d = distance[np.uint64(x_next[begin_x + r]), np.uint64(y_next[begin_y + c])]
         total += mass[begin + e] * d
         if price:
-            if e == 0:
-                reached, potential[r] = one << r, 0.0
+            if not reached:
+                reached, flow[POTENTIAL, r] = one << r, 0.0
             basic |= one << (r * width + c)
             if (reached >> r) & one:
-                potential[rows + c] = d - potential[r]
+                flow[POTENTIAL, rows + c] = d - flow[POTENTIAL, r]
                 reached |= one << (rows + c)
             else:
-                potential[r] = d - potential[rows + c]
+                flow[POTENTIAL, r] = d - flow[POTENTIAL, rows + c]
                 reached |= one << r
     margin = np.inf
     if price:
-        for r in range(rows):
-            row = np.uint64(x_next[begin_x + r])
-            for c in range(width):
-                reduced = distance[row, np.uint64(y_next[begin_y + c])] - potential[r] - potential[rows + c]
-                margin = min(margin, np.inf if (basic >> (r * width + c)) & one else reduced)
+        for u in range(rows):
+            row = np.uint64(x_next[begin_x + u])
+            for v in range(width):
+                reduced = distance[row, np.uint64(y_next[begin_y + v])] - flow[POTENTIAL, u] - flow[POTENTIAL, rows + v]
+                margin = min(margin, np.inf if (basic >> (u * width + v)) & one else reduced)
     return total, margin
 
 

@@ -41,16 +41,8 @@ class Mixer:
         slot = (self._taken - 1) % self._depth
         _record(x, g, self._last_g, self._last_f, self._steps_g[slot], self._steps_f[slot], self._taken > 0)
         count = min(self._taken, self._depth)
-        weights = self._weights(slot, count) if count else np.zeros(0)
+        weights = _weights(self._steps_f, count, slot, self._last_f, self._gram) if count else np.zeros(0)
         _combine(g, self._steps_g, weights, x)
-
-    def _weights(self, slot: int, count: int) -> FloatArray:
-        sums = _products(self._steps_f, count, slot, self._last_f)
-        self._gram[slot, :count] = self._gram[:count, slot] = sums[0]
-        gram = self._gram[:count, :count].copy()
-        gram[np.diag_indices(count)] += 1e-14 * np.trace(gram) + 1e-300
-        weights = np.linalg.solve(gram, sums[1])
-        return weights if np.isfinite(weights).all() else np.zeros(count)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -62,6 +54,31 @@ def _record(x, g, last_g, last_f, step_g, step_f, differences):  # type: ignore[
             step_f[k] = f - last_f[k]
         last_g[k] = g[k]
         last_f[k] = f
+
+
+@numba.njit(cache=True, nogil=True)
+def _weights(vectors, count, newest, latest, gram):  # type: ignore[no-untyped-def]
+    # Least squares |latest - vectors^T weights| by the normal equations; zeros if rounding makes them unsolvable.
+    sums = _products(vectors, count, newest, latest)
+    for a in range(count):
+        gram[newest, a] = gram[a, newest] = sums[0, a]
+    system, weights, trace = gram[:count, :count].copy(), sums[1].copy(), 0.0
+    for a in range(count):
+        trace += system[a, a]
+    for a in range(count):
+        system[a, a] += 1e-14 * trace
+        if not system[a, a] > 0.0:
+            return np.zeros(count)
+        for b in range(a + 1, count):
+            factor = system[b, a] / system[a, a]
+            weights[b] -= factor * weights[a]
+            for c in range(a, count):
+                system[b, c] -= factor * system[a, c]
+    for a in range(count - 1, -1, -1):
+        for c in range(a + 1, count):
+            weights[a] -= system[a, c] * weights[c]
+        weights[a] /= system[a, a]
+    return weights
 
 
 @numba.njit(cache=True, nogil=True)

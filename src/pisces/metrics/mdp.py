@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from pisces.errors import UserError
 from pisces.metrics.markov_chain import Chain, chain_from_rows
 from pisces.metrics.mdp_sources import arrays_from_counts, arrays_from_table
+from pisces.validation import PROBABILITY_TOLERANCE, check_probabilities
 
 FloatArray = NDArray[np.float64]
-PROBABILITY_TOLERANCE = 1e-6
-"""How far from 1 the probabilities of a row may sum; the row is then scaled to 1."""
 FILE_KEYS = ("shape", "probability", "next_state", "pointer", "rewards")
 
 
@@ -163,11 +162,7 @@ def check_policy(policy: ArrayLike, mdp: FiniteMDP) -> FloatArray:
     if values.shape != (mdp.states, mdp.actions):
         raise UserError(f"expected a policy of shape [{mdp.states}, {mdp.actions}], got {list(values.shape)}")
     weights = values.astype(np.float64)
-    wrong = np.flatnonzero(~(np.abs(weights.sum(axis=1) - 1) <= PROBABILITY_TOLERANCE) | (weights < 0).any(axis=1))
-    if wrong.size:
-        raise UserError(
-            f"expected action probabilities that sum to 1, got {weights[wrong[0]].tolist()} at state {wrong[0]}"
-        )
+    check_probabilities("action probabilities", weights)
     return weights
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pisces.errors import UserError
 from pisces.metrics.markov_chain import Chain
 from pisces.metrics.mdp import FiniteMDP
+from pisces.validation import check_discount
 
 FloatArray = NDArray[np.float64]
 SOLVE_STATES = 1000
@@ -30,13 +31,6 @@ class Plan:
 
     error_bound: float
     """|values - optimal values| <= error_bound for every state."""
-
-
-def check_discount(discount: float) -> float:
-    """Returns the discount as a float in [0, 1), or says what is wrong."""
-    if not 0 <= discount < 1:
-        raise UserError(f"expected a discount in [0, 1), got {discount}")
-    return float(discount)
 
 
 def value_iteration(mdp: FiniteMDP, discount: float, tolerance: float = 1e-9) -> Plan:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
-from pisces.metrics.transport_kernels import solve_pair, start_basis
+from pisces.metrics.transport_kernels import COLUMN, DEMAND, MASS, ROW, SUPPLY, solve_pair, start_basis
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -72,11 +72,9 @@ def _check_problem(costs: FloatArray, p: FloatArray, q: FloatArray) -> None:
 @numba.njit(cache=True, nogil=True)
 def _solve_once(cost: FloatArray, p: FloatArray, q: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     kx, ky = cost.shape
+    tree, flow = np.empty((7, kx + ky), np.int64), np.empty((5, kx + ky))
+    flow[SUPPLY, :kx], flow[DEMAND, :ky] = p, q
+    start_basis(cost, kx, ky, tree, flow)
+    solve_pair(cost, kx, ky, tree, flow, 1e-14 * np.abs(cost).max())
     cells = kx + ky - 1
-    rows, columns, mass = np.empty(cells, np.int64), np.empty(cells, np.int64), np.empty(cells)
-    tree = (np.empty(kx + ky, np.int64), np.empty(kx + ky, np.int64), np.empty(kx + ky, np.int64),
-            np.empty(kx + ky, np.int64), np.empty(kx + ky, np.int64))  # fmt: skip
-    flows = (np.empty(kx + ky), np.empty(kx + ky))
-    start_basis(cost, p, q, kx, ky, rows, columns, mass, tree, flows)
-    solve_pair(cost, p, q, kx, ky, rows, columns, mass, tree, flows, 1e-14 * np.abs(cost).max())
-    return rows, columns, mass
+    return tree[ROW, :cells], tree[COLUMN, :cells], flow[MASS, :cells]

@@ -1,0 +1,94 @@
+"""Time of one training iteration of `randconv+pse`, in units of a matrix product on the same machine.
+
+U is the time of a float32 matrix product of 13.5 GFLOP, the iteration's dense arithmetic, with both cores. The training
+runs as in a sweep: two runs at once with one thread each, and the time per iteration is divided by two. For comparison
+the same with plain convolutions, and one full evaluation (286 tasks, 5 RandConv draws, states up to the jump).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+
+import numpy as np
+import torch
+
+from pisces.agents.encoders import ImageEncoder
+from pisces.agents.imitation import ImitationAgent
+from pisces.envs.grids import all_tasks
+from pisces.experiments.jumping import make_config
+from pisces.experiments.jumping_data import TaskEvaluator, imitation_data
+
+GFLOP = 13.5
+SIZE = 2048
+RUNS = 2
+FAST_SECONDS, PLAIN_SECONDS = 8.0, 5.0
+
+
+def matrix_product_seconds() -> float:
+    """Time of a 13.5 GFLOP matrix product with both cores."""
+    torch.set_num_threads(RUNS)
+    a, b = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE)
+    times = []
+    for _ in range(12):
+        start = time.perf_counter()
+        torch.mm(a, b)
+        times.append(time.perf_counter() - start)
+    return float(np.median(times[2:])) * GFLOP * 1e9 / (2 * SIZE**3)
+
+
+def make_agent(seed: int) -> ImitationAgent:
+    config = make_config("randconv+pse", seed=seed)
+    return ImitationAgent(imitation_data(config), config.settings, seed)
+
+
+def train(seed: int, plain: bool, duration: float, barrier: object, results: object) -> None:
+    torch.set_num_threads(1)
+    agent = make_agent(seed)
+    if plain:
+        agent.encoder = ImageEncoder(agent.data.observations, agent.device)
+    for _ in range(3):
+        agent.train_iteration()
+    barrier.wait()
+    start, iterations = time.perf_counter(), 0
+    while time.perf_counter() - start < duration:
+        agent.train_iteration()
+        iterations += 1
+    results.put((time.perf_counter() - start) / iterations)
+
+
+def iteration_seconds(plain: bool, duration: float) -> float:
+    """Time per iteration with both cores busy: two runs at once, divided by two."""
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(RUNS), context.Queue()
+    workers = [context.Process(target=train, args=(k, plain, duration, barrier, results)) for k in range(RUNS)]
+    for worker in workers:
+        worker.start()
+    times = [results.get(timeout=120) for _ in workers]
+    for worker in workers:
+        worker.join()
+    return float(np.mean(times)) / RUNS
+
+
+def evaluation_seconds() -> float:
+    torch.set_num_threads(1)
+    agent = make_agent(0)
+    evaluator = TaskEvaluator(all_tasks(), torch.device("cpu"))
+    evaluator.greedy_actions(agent)
+    start = time.perf_counter()
+    evaluator.greedy_actions(agent)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    unit = matrix_product_seconds()
+    print(f"matrix product of {GFLOP} GFLOP, both cores: {unit * 1e3:.1f} ms")
+    fast = iteration_seconds(plain=False, duration=FAST_SECONDS)
+    print(f"iteration on distinct patches: {fast * 1e3:.1f} ms")
+    print(f"iteration with plain convolutions: {iteration_seconds(plain=True, duration=PLAIN_SECONDS) * 1e3:.1f} ms")
+    print(f"evaluation of 286 tasks, one thread: {evaluation_seconds() * 1e3:.0f} ms")
+    print(f"fast path: {fast / unit:.2f} U")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+import torch
+
+from pisces.agents.encoders import ImageEncoder
+from pisces.agents.imitation import ImitationAgent, ImitationData
+from pisces.agents.settings import ImitationSettings
+from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_halves, stack_frames
+
+TASKS = [JumpingTask(20, 10), JumpingTask(30, 15), JumpingTask(45, 20)]
+
+
+def data_of(tasks=TASKS, metric=True):
+    observations = np.concatenate([stack_frames(optimal_halves(task)) for task in tasks])
+    actions = np.concatenate([optimal_actions(task) for task in tasks])
+    episodes = np.arange(len(actions)).reshape(len(tasks), -1)
+    distances = np.random.default_rng(0).random((len(tasks), len(tasks), 56, 56)).astype(np.float32)
+    return ImitationData(observations, actions, episodes, distances if metric else None)
+
+
+def agent_of(seed=0, **settings):
+    defaults = {"batch_size": 16, "epochs": 2, "learning_rate": 1e-3}
+    return ImitationAgent(data_of(), ImitationSettings(**{**defaults, **settings}), seed)
+
+
+def weights_after(agent, iterations):
+    for _ in range(iterations):
+        agent.train_iteration()
+    return torch.cat([parameter.detach().flatten() for parameter in agent.parameters])
+
+
+def test_batches_are_class_balanced_and_cover_the_data():
+    agent = agent_of(batch_size=64)
+    batches = [agent._draw_batch(np.random.default_rng(k)) for k in range(40)]
+    drawn = np.concatenate(batches)
+    jumps = agent.data.actions[drawn] == 1
+    assert jumps.mean() == pytest.approx(0.5, abs=0.03)
+    counts = np.bincount(drawn, minlength=len(agent.data.actions))
+    for label in (0, 1):
+        members = counts[agent.data.actions == label]
+        # A shuffled and repeated stream serves all members equally often, up to the pass under way.
+        assert members.max() - members.min() <= 1
+
+
+@pytest.mark.parametrize("augmentation", ["none", "randconv"])
+@pytest.mark.parametrize("auxiliary", ["none", "contrastive", "l2"])
+def test_plain_images_train_the_same_network(augmentation, auxiliary):
+    settings = {"augmentation": augmentation, "auxiliary": auxiliary, "l2_coefficient": 1e-3, "dropout": 0.2}
+    fast, plain = agent_of(**settings), agent_of(**settings)
+    plain.encoder = ImageEncoder(plain.data.observations, plain.device)
+    start = weights_after(plain, 0)
+    difference = (weights_after(fast, 3) - weights_after(plain, 3)).norm()
+    assert difference < 1e-3 * (weights_after(plain, 0) - start).norm()
+
+
+def test_same_seed_same_weights_other_seed_others():
+    assert torch.equal(weights_after(agent_of(3), 3), weights_after(agent_of(3), 3))
+    assert not torch.equal(weights_after(agent_of(3), 1), weights_after(agent_of(4), 1))
+
+
+def test_goes_on_from_its_state():
+    whole = agent_of(augmentation="randconv", auxiliary="contrastive")
+    weights_after(whole, 3)
+    tensors, numbers = whole.state()
+    copies = {name: value.clone() for name, value in tensors.items()}
+    fresh = agent_of(augmentation="randconv", auxiliary="contrastive")
+    fresh.restore(copies, dict(numbers))
+    assert torch.equal(weights_after(whole, 4), weights_after(fresh, 4))
+
+
+def test_regularisation_is_the_mean_over_tensors():
+    with_projection = agent_of(auxiliary="contrastive", l2_coefficient=0.1)
+    without = agent_of(l2_coefficient=0.1)
+    assert (len(with_projection.parameters), len(without.parameters)) == (12, 10)
+    expected = 0.1 * sum(0.5 * float(p.detach().square().sum()) for p in without.parameters) / 10
+    assert float(without._regularisation().detach()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_learning_rate_decays_after_each_epoch():
+    agent = agent_of(batch_size=100)
+    assert agent.iterations_per_epoch == 168 // 100 + 1
+    rates = []
+    for _ in range(5):
+        agent.train_iteration()
+        rates.append(agent.optimiser.param_groups[0]["lr"])
+    np.testing.assert_allclose(rates, 1e-3 * 0.999 ** np.array([0, 0, 1, 1, 2]))
+
+
+def test_published_numbers_of_iterations():
+    tasks = [JumpingTask(p, h) for p in range(20, 46, 5) for h in (10, 15, 20)]
+    agent = ImitationAgent(data_of(tasks, metric=False), ImitationSettings(), 0)
+    assert (agent.iterations_per_epoch, agent.total_iterations) == (4, 8000)
+
+
+def test_learns_to_imitate():
+    agent = agent_of(batch_size=64, learning_rate=2e-3)
+    losses = [agent.train_iteration().imitation for _ in range(60)]
+    assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:5])
+
+
+def test_auxiliary_loss_moves_the_encoder_but_not_the_policy_layer():
+    torch.manual_seed(0)
+    agent = agent_of(auxiliary="contrastive")
+    parts = agent._represent([agent.data.episodes[0], agent.data.episodes[1]], [None, None])
+    agent._auxiliary_loss(parts[0], parts[1], (0, 1)).backward()
+    assert agent.network.conv1.weight.grad.abs().sum() > 0
+    assert agent.loss.projection.weight.grad.abs().sum() > 0
+    assert agent.network.policy.weight.grad is None
+
+
+def test_run_coin_falls_once_for_the_imitation_batch():
+    for seed in range(3):
+        agent = agent_of(seed, augmentation="randconv", coin="run", pass_probability=0.5)
+        draws = [agent._draw_kernel(np.random.default_rng(k), batch=True) is None for k in range(20)]
+        assert len(set(draws)) == 1
+        others = [agent._draw_kernel(np.random.default_rng(k)) is None for k in range(20)]
+        assert len(set(others)) == 2
+
+
+def test_evaluation_kernels_depend_on_seed_and_iteration():
+    agent = agent_of(augmentation="randconv", pass_probability=0.0)
+    first = agent.evaluation_kernels()
+    assert len(first) == 5
+    assert all(torch.equal(a, b) for a, b in zip(first, agent.evaluation_kernels(), strict=True))
+    agent.iteration = 7
+    assert not torch.equal(first[0], agent.evaluation_kernels()[0])
+    assert agent_of().evaluation_kernels() == [None]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"augmentation": "randcon"}, "did you mean 'randconv'"),
+        ({"auxiliary": "contrast"}, "did you mean 'contrastive'"),
+        ({"metric": "psn"}, "did you mean 'psm'"),
+        ({"learning_rate": 0}, "positive learning_rate"),
+        ({"scale": -1}, "positive scale"),
+        ({"epochs": 0}, "epochs of at least 1"),
+        ({"dropout": 1.0}, "dropout in"),
+        ({"discount": 1.0}, "discount in"),
+        ({"pass_probability": 2}, "pass_probability"),
+    ],
+)
+def test_bad_settings_are_explained(setting, message):
+    with pytest.raises(ValueError, match=message):
+        ImitationSettings(**setting)

@@ -1,0 +1,107 @@
+import pytest
+
+from pisces.experiments.jumping import COLOR_METHODS, METHODS, PRESETS, config_from_dict, make_config
+from pisces.experiments.store import config_hash
+
+# Method, learning rate, l2, dropout, temperature, coefficient: Tables 5 and 7 of the paper's appendix.
+PUBLISHED = [
+    ("dropout+l2", 4e-3, 4.3e-4, 0.3, None, None),
+    ("pse", 3.2e-3, 1e-5, 0, 1.0, 10.0),
+    ("randconv", 7e-3, 0, 0, None, None),
+    ("randconv+pse", 2.6e-3, 0, 0, 0.5, 5.0),
+    ("randconv+psm-cme", 4e-3, 0, 0, 1.0, 5.0),
+    ("randconv+psm-l2", 5e-4, 0, 0, None, 0.1),
+    ("randconv+bisimulation-cme", 4.7e-4, 0, 0, 0.5, 0.1),
+    ("randconv+bisimulation", 1e-4, 0, 0, None, 1e-6),
+]
+# The same of Table 6, the task with colours.
+PUBLISHED_COLORS = [
+    ("dropout+l2", 4e-3, 4.3e-4, 0.3, None, None),
+    ("pse", 6e-3, 7e-5, 0, 0.5, 5.0),
+    ("randconv", 5e-3, 0, 0, None, None),
+    ("randconv+pse", 2.6e-3, 0, 0, 0.5, 5.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("methods", "row"), [(METHODS, row) for row in PUBLISHED] + [(COLOR_METHODS, row) for row in PUBLISHED_COLORS]
+)
+def test_methods_have_the_published_hyperparameters(methods, row):
+    name, rate, l2, dropout, temperature, coefficient = row
+    settings = methods[name]
+    assert (settings.learning_rate, settings.l2_coefficient, settings.dropout) == (rate, l2, dropout)
+    assert (settings.augmentation == "randconv") == name.startswith("randconv")
+    assert (settings.auxiliary == "none") == (coefficient is None)
+    if coefficient is not None:
+        assert settings.coefficient == coefficient
+        assert settings.metric == ("bisimulation" if "bisimulation" in name else "psm")
+        assert settings.auxiliary == ("l2" if temperature is None else "contrastive")
+    if temperature is not None:
+        assert settings.temperature == temperature
+    assert (settings.epochs, settings.batch_size, settings.scale, settings.learning_rate_decay) == (
+        2000,
+        256,
+        0.01,
+        0.999,
+    )
+    assert settings.weighted
+    assert settings.symmetric
+
+
+def test_presets_change_the_length_and_the_evaluations_only():
+    for preset in PRESETS.values():
+        assert set(preset) <= {"epochs", "evaluations", "evaluation_draws"}
+
+
+def test_study_names_what_departs_from_the_method():
+    assert make_config("pse").study == ""
+    assert make_config("pse", preset="smoke").study == ""
+    config = make_config("randconv+pse", epsilon=0.2, changes={"weighted": False, "discount": 0.999})
+    assert config.study == "epsilon=0.2,weighted=False"
+
+
+def test_hash_names_the_config():
+    base = config_hash(make_config("pse"))
+    assert base == config_hash(make_config("pse"))
+    others = [
+        make_config("randconv"),
+        make_config("pse", grid="narrow"),
+        make_config("pse", seed=1),
+        make_config("pse", colors=True),
+        make_config("pse", changes={"epochs": 1}),
+        make_config("pse", threads=2),
+    ]
+    assert len({base, *map(config_hash, others)}) == 1 + len(others)
+
+
+def test_identity_leaves_defaults_out():
+    identity = make_config("randconv+pse").identity()
+    assert "epsilon" not in identity
+    assert "batch_size" not in identity["settings"]
+    assert identity["settings"]["temperature"] == 0.5
+
+
+def test_config_round_trip():
+    config = make_config("randconv+pse", "narrow", 3, "quick", epsilon=0.1)
+    assert config_from_dict(config.as_dict()) == config
+    with pytest.raises(ValueError, match="another version"):
+        config_from_dict({"method": "pse"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "randconv+pes"}, "did you mean 'randconv\\+pse'"),
+        ({"method": "pse", "grid": "wid"}, "did you mean 'wide'"),
+        ({"method": "pse", "preset": "papr"}, "did you mean 'paper'"),
+        ({"method": "pse", "epsilon": 0.6}, r"epsilon in \[0, 0.5\], got 0.6"),
+        ({"method": "pse", "epsilon": -0.1}, "epsilon"),
+        ({"method": "pse", "seed": -1}, "seed"),
+        ({"method": "pse", "threads": 0}, "threads"),
+        ({"method": "pse", "training_tasks": 1}, "training tasks"),
+        ({"method": "pse", "changes": {"learningrate": 1}}, "did you mean 'learning_rate'"),
+    ],
+)
+def test_bad_input_is_explained(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make_config(**arguments)

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pisces.agents.imitation import ImitationAgent
+from pisces.envs.jumping import JumpingEnv, JumpingTask
+from pisces.experiments.jumping import make_config
+from pisces.experiments.jumping_data import (
+    TaskEvaluator,
+    imitation_data,
+    is_solved,
+    pairwise_metric,
+    run_split,
+    task_metrics,
+)
+
+X, Y = JumpingTask(25, 10), JumpingTask(45, 10)
+
+
+def test_policy_similarity_is_zero_where_the_obstacle_is_equally_far():
+    distance = task_metrics([(X, Y)], "psm", 0.99)[0]
+    before = np.arange(X.jump_step + 1)
+    np.testing.assert_allclose(distance[before, before + 20], 0, atol=1e-12)
+    assert (distance[before].argmin(axis=1) == before + 20).all()
+    # One step off, the jumps fall on different steps: the policies differ twice, one step apart.
+    t = X.jump_step
+    np.testing.assert_allclose(distance[t - 1, t - 1 + 19], 0.99 + 0.99**2)
+
+
+def test_bisimulation_is_zero_at_equal_steps():
+    distance = task_metrics([(X, Y)], "bisimulation", 0.99)[0]
+    np.testing.assert_allclose(np.diag(distance), 0, atol=1e-9)
+    assert distance[0, 20] > 1
+
+
+def test_true_similarity_is_the_difference_to_the_obstacle():
+    distance = task_metrics([(X, Y)], "true", 0.99)[0]
+    assert distance[3, 23] == 0
+    assert distance[3, 20] == 3
+
+
+def test_suboptimal_policies_shrink_the_metric():
+    exact, blurred = (task_metrics([(X, Y)], "psm", 0.99, epsilon)[0] for epsilon in (0.0, 0.3))
+    np.testing.assert_allclose(blurred, 0.4 * exact, atol=1e-12)
+    np.testing.assert_allclose(task_metrics([(X, Y)], "psm", 0.99, 0.5)[0], 0, atol=1e-12)
+
+
+def test_pairwise_metric_is_symmetric():
+    tasks = run_split(make_config("pse"), "white").train[:4]
+    metric = pairwise_metric(tasks, "psm", 0.999)
+    assert metric.shape == (4, 4, 56, 56)
+    np.testing.assert_array_equal(metric, metric.transpose(1, 0, 3, 2))
+    np.testing.assert_allclose(metric[0, 2], task_metrics([(tasks[0], tasks[2])], "psm", 0.999)[0], rtol=1e-6)
+
+
+def test_data_of_a_run():
+    data = imitation_data(make_config("randconv"))
+    assert data.observations.shape == (1008, 60, 60, 2)
+    assert data.actions.sum() == 18
+    assert data.metric is None
+    colored = imitation_data(make_config("pse", colors=True))
+    assert colored.observations.shape == (2016, 60, 60, 6)
+    assert colored.actions.sum() == 18
+    assert colored.episodes.shape == (18, 56)
+    # The auxiliary loss compares red episodes: those with a jump.
+    assert (colored.actions[colored.episodes].sum(axis=1) == 1).all()
+
+
+@given(st.integers(14, 47), st.lists(st.booleans(), min_size=45, max_size=45), st.sampled_from(["white", "green"]))
+def test_solved_means_that_the_environment_is_solved(position, choices, color):
+    """The agent plays its greedy actions; those in the air do not matter."""
+    task = JumpingTask(position, 10, color)
+    actions = np.array(choices[: task.steps_to_obstacle], dtype=np.int64)
+    env = JumpingEnv(position, 10, color)
+    env.reset()
+    done, step, rewards = False, 0, []
+    while not done:
+        action = int(actions[step]) if step < len(actions) else 0
+        _, reward, done, _, info = env.step(action)
+        rewards.append(reward)
+        step += 1
+    expected = info["success"] if color == "white" else not actions.any()
+    assert is_solved(task, actions) == expected
+
+
+def test_one_jump_at_the_right_step_solves():
+    actions = np.zeros(X.steps_to_obstacle, dtype=np.int64)
+    assert not is_solved(X, actions)
+    actions[X.jump_step] = 1
+    assert is_solved(X, actions)
+    actions[X.jump_step + 1] = 1
+    assert is_solved(X, actions)
+    actions[X.jump_step - 1] = 1
+    assert not is_solved(X, actions)
+
+
+@pytest.mark.parametrize("method", ["pse", "randconv"])
+def test_evaluator_agrees_with_one_state_at_a_time(method):
+    config = make_config(method, preset="smoke")
+    agent = ImitationAgent(imitation_data(config), config.settings, 0)
+    tasks = (JumpingTask(20, 10), JumpingTask(27, 13))
+    short = TaskEvaluator(tasks, torch.device("cpu")).greedy_actions(agent)
+    long = TaskEvaluator(tasks, torch.device("cpu"), beyond_jump=True).greedy_actions(agent)
+    for task, a, b in zip(tasks, short, long, strict=True):
+        assert (len(a), len(b)) == (task.jump_step + 1, task.steps_to_obstacle)
+        np.testing.assert_array_equal(a, b[: len(a)])

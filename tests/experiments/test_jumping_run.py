@@ -1,0 +1,105 @@
+import json
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from pisces.agents import load
+from pisces.envs.jumping import JumpingEnv
+from pisces.experiments.jumping import make_config
+from pisces.experiments.jumping_run import run
+
+TINY = {"epochs": 2, "evaluations": 2, "evaluation_draws": 1, "batch_size": 400}
+
+
+def config_of(method="randconv+pse", **arguments):
+    return make_config(method, preset="smoke", changes=TINY, **arguments)
+
+
+def stop_at(iteration, error):
+    def listener(progress):
+        if progress.iteration == iteration:
+            raise error
+
+    return listener
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return run(config_of(), tmp_path_factory.mktemp("whole"))
+
+
+def test_result_says_what_happened(whole):
+    result = whole.read_json("result.json")
+    assert result["config"] == config_of().as_dict()
+    assert len(result["tasks"]) == len(result["solved"]) == len(result["actions"]) == 286
+    assert len(result["train_tasks"]) == 18
+    assert [row["iteration"] for row in result["curve"]] == [3, 6]
+    solved = np.array([flag == "1" for flag in result["solved"]])
+    train = {(task["obstacle_position"], task["floor_height"]) for task in result["train_tasks"]}
+    unseen = np.array([tuple(task[:2]) not in train for task in result["tasks"]])
+    assert result["test_solved_percent"] == pytest.approx(100 * solved[unseen].mean())
+    assert result["train_solved_percent"] == pytest.approx(100 * solved[~unseen].mean())
+    info = whole.read_json("run.json")
+    assert info["seconds"] > 0
+    assert "seconds" not in json.dumps(result)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("power cut")])
+@pytest.mark.parametrize("iteration", [2, 4])
+def test_a_stopped_run_goes_on_to_the_same_result(whole, tmp_path, error, iteration):
+    with pytest.raises(type(error)):
+        run(config_of(), tmp_path, listeners=[stop_at(iteration, error)])
+    folder = run(config_of(), tmp_path)
+    assert folder.file("result.json").read_bytes() == whole.file("result.json").read_bytes()
+
+
+def test_a_finished_run_is_not_run_again(whole):
+    seen = []
+    before = whole.file("result.json").stat().st_mtime_ns
+    run(config_of(), whole.path.parents[2], listeners=[seen.append])
+    assert not seen
+    assert whole.file("result.json").stat().st_mtime_ns == before
+
+
+def test_colors_are_judged_apart(tmp_path):
+    result = run(config_of("pse", colors=True), tmp_path).read_json("result.json")
+    assert {"red_test_solved_percent", "green_test_solved_percent"} <= set(result)
+    assert len(result["tasks"]) == 572
+
+
+def test_damaged_checkpoint_is_named_and_kept(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(config_of(), tmp_path, listeners=[stop_at(1, KeyboardInterrupt())])
+    (path,) = tmp_path.rglob("checkpoint.safetensors")
+    path.write_bytes(b"broken")
+    with pytest.raises(ValueError, match="delete it to start the run anew"):
+        run(config_of(), tmp_path)
+    assert path.read_bytes() == b"broken"
+
+
+def test_trained_agent_loads_and_plays(whole):
+    policy = load(whole.path)
+    env = gym.wrappers.FrameStackObservation(JumpingEnv(20, 10), 2, padding_type="zero")
+    observation, _ = env.reset()
+    result = whole.read_json("result.json")
+    actions = []
+    for _ in range(5):
+        actions.append(policy.act(observation))
+        assert policy.embed(observation).shape == (64,)
+        observation, *_ = env.step(0)
+    task = result["tasks"].index([20, 10, "white"])
+    assert "".join(map(str, actions)) == result["actions"][task][:5]
+
+
+def test_loading_explains_what_is_missing(tmp_path, whole):
+    with pytest.raises(ValueError, match=r"config\.json"):
+        load(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ValueError, match="train the run first"):
+        load(tmp_path)
+    (tmp_path / "checkpoint.safetensors").write_bytes(whole.file("checkpoint.safetensors").read_bytes())
+    with pytest.raises(ValueError, match="this version"):
+        load(tmp_path)
+    with pytest.raises(ValueError, match="two stacked frames"):
+        load(whole.path).act(np.zeros((60, 60)))

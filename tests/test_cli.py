@@ -1,0 +1,118 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from pisces.cli import main
+from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_halves, optimal_rewards
+from pisces.trajectories import Trajectory
+
+TINY = ["--preset", "smoke", "--set", "epochs=1", "evaluations=1", "evaluation_draws=1"]
+
+
+def save_optimal(path, position):
+    task = JumpingTask(position, 10)
+    Trajectory(optimal_halves(task), optimal_actions(task), rewards=optimal_rewards(task)).save(path)
+
+
+def test_train_jumping_writes_a_run_folder(tmp_path, capsys):
+    assert main(["train", "jumping", "--method", "randconv", *TINY, "--out", str(tmp_path)]) == 0
+    (result,) = tmp_path.glob("jumping/randconv/*/result.json")
+    assert result.parent.name in capsys.readouterr().out.replace("\n", "")
+    assert {path.name for path in result.parent.iterdir()} >= {
+        "config.json",
+        "metrics.jsonl",
+        "checkpoint.safetensors",
+        "run.json",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "rndconv"], "did you mean 'randconv'"),
+        (["--grid", "wde"], "did you mean 'wide'"),
+        (["--preset", "papr"], "did you mean 'paper'"),
+        (["--epsilon", "0.7"], "epsilon in [0, 0.5], got 0.7"),
+        (["--set", "epoch=3"], "did you mean 'epochs'"),
+        (["--set", "epochs"], "name=value"),
+    ],
+)
+def test_bad_arguments_give_one_line_and_code_two(arguments, message, capsys, tmp_path):
+    assert main(["train", "jumping", *arguments, "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_output_folder_that_is_a_file(tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    assert main(["train", "jumping", *TINY, "--out", str(tmp_path / "file")]) == 2
+    assert "lies in a file" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_metric_finds_the_matching_states(tmp_path, capsys):
+    save_optimal(tmp_path / "x.npz", 25)
+    save_optimal(tmp_path / "y.npz", 45)
+    out = tmp_path / "out"
+    assert main(["metric", str(tmp_path / "x.npz"), str(tmp_path / "y.npz"), "--out", str(out)]) == 0
+    with np.load(out / "distance.npz") as archive:
+        assert archive["distance"].shape == (56, 56)
+        assert archive["nearest"][:12].tolist() == list(range(20, 32))
+    assert (out / "heat_map.png").stat().st_size > 1000
+    assert (out / "nearest.csv").read_text().splitlines()[1] == "0,20,0"
+    assert "56 x 56" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--discount", "1.0"], "discount in [0, 1)"),
+        (["--cost", "l2"], "expected cost to be one of"),
+        (["--last", "loop"], "did you mean 'self-loop'"),
+    ],
+)
+def test_metric_explains_bad_arguments(arguments, message, tmp_path, capsys):
+    save_optimal(tmp_path / "x.npz", 25)
+    assert main(["metric", str(tmp_path / "x.npz"), str(tmp_path / "x.npz"), *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_metric_explains_missing_files(tmp_path, capsys):
+    assert main(["metric", str(tmp_path / "a.npz"), str(tmp_path / "b.npz")]) == 2
+    assert "not a file" in capsys.readouterr().err
+
+
+def test_doctor_and_version(capsys):
+    assert main(["doctor"]) == 0
+    assert "torch" in capsys.readouterr().out
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("pisces 0.")
+
+
+def test_tensorboard_events(tmp_path):
+    assert main(["train", "jumping", "--method", "randconv", *TINY, "--tensorboard", "--out", str(tmp_path)]) == 0
+    assert list(tmp_path.rglob("events.out.tfevents*"))
+
+
+def test_demo_writes_its_page_and_stops_cleanly(tmp_path):
+    command = [sys.executable, "-m", "pisces.cli", "demo", "--preset", "smoke", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not list(tmp_path.rglob("config.json")):
+        time.sleep(0.1)
+        assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "the same command goes on" in error
+    subprocess.run(command, check=True, timeout=300)
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("data:image/png") == 6
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "unseen tasks" in page

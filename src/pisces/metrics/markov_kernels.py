@@ -16,6 +16,8 @@ from pisces.metrics.transport_kernels import COLUMN, DEMAND, MASS, POTENTIAL, RO
 
 QUICK_CELLS = 64
 """Transports of up to this many cells are checked with bit masks before anything else is done to them."""
+TILE = 8
+"""Rows that are mirrored together: the doubles of one cache line."""
 
 
 @numba.njit(cache=True, nogil=True)
@@ -126,17 +128,22 @@ def relax(  # type: ignore[no-untyped-def]
     """One Gauss-Seidel sweep over pairs start..stop with their couplings kept.
 
     distance[k] = (cost[k] + discount * sum over other pairs of coupling * distance) / (1 - discount * mass on itself)
+    `flags` = (number of actions, symmetric, tiled: mirror a few rows at a time, which saves most of the cache misses).
     """
-    actions, symmetric = flags[0], flags[3]
+    actions, symmetric, tiled = flags
     (x_pointer, x_next, _), (y_pointer, y_next, _) = x, y
     width, low = np.uint64(distance.shape[1]), np.uint64(shift)
     mask = (np.uint64(1) << low) - np.uint64(1)
     flat = distance.reshape(-1)
-    row_start, row = np.empty(widest_row(x_pointer), np.uint64), -1
+    row_start, row, tile = np.empty(widest_row(x_pointer), np.uint64), np.int64(-1), np.int64(-1)
     for k in range(start, stop):
         i, j, action = np.int64(first[k]), np.int64(second[k]), np.int64(best[k])
         x_row, y_row, t = i * actions + action, j * actions + action, k * actions + action
         kx, y0 = x_pointer[x_row + 1] - x_pointer[x_row], np.uint64(y_pointer[y_row])
+        if tiled and i // TILE != tile:
+            if k > start:
+                _mirror(distance, tile * TILE, (tile + 1) * TILE)
+            tile = i // TILE
         if x_row != row:
             row = x_row
             for r in range(kx):
@@ -156,27 +163,37 @@ def relax(  # type: ignore[no-untyped-def]
                 total += mass[e] * flat[place]
         value = (cost[t] + discount * total) / (1.0 - discount * stay)
         flat[own] = value
-        flat[mirror] = value
+        if not tiled:
+            flat[mirror] = value
+    if tiled and stop > start:
+        _mirror(distance, tile * TILE, (tile + 1) * TILE)
 
 
 @numba.njit(cache=True, nogil=True)
-def scatter(start, stop, first, second, values, symmetric, distance):  # type: ignore[no-untyped-def]
-    """Writes the values of pairs start..stop into the matrix; returns how far any of them moved it."""
-    change = 0.0
-    for k in range(start, stop):
-        i, j = np.uint32(first[k]), np.uint32(second[k])
-        change = max(change, abs(values[k] - distance[i, j]))
-        distance[i, j] = values[k]
-        if symmetric:
-            distance[j, i] = values[k]
-    return change
+def _mirror(distance, start, stop):  # type: ignore[no-untyped-def]
+    # Copies rows start..stop of the upper triangle into the lower one.
+    for j in range(start + 1, len(distance)):
+        for i in range(start, min(stop, j)):
+            distance[j, i] = distance[i, j]
+
+
+@numba.njit(cache=True, nogil=True)
+def scatter(first, second, values, symmetric, tiled, distance):  # type: ignore[no-untyped-def]
+    """Writes the values of all pairs into the matrix."""
+    for k in range(len(values)):
+        distance[first[k], second[k]] = values[k]
+        if symmetric and not tiled:
+            distance[second[k], first[k]] = values[k]
+    if tiled:
+        for start in range(0, len(distance), TILE):
+            _mirror(distance, start, start + TILE)
 
 
 @numba.njit(cache=True, nogil=True)
 def gather(start, stop, first, second, distance, values):  # type: ignore[no-untyped-def]
     """Reads the values of pairs start..stop from the matrix."""
     for k in range(start, stop):
-        values[k] = distance[np.uint32(first[k]), np.uint32(second[k])]
+        values[k] = distance[first[k], second[k]]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -195,7 +212,7 @@ def count_transports(first, second, x_pointer, y_pointer, actions, offset):  # t
     for k in range(len(first)):
         for action in range(actions):
             offset[k * actions + action] = total
-            a, b = first[k] * actions + action, second[k] * actions + action
+            a, b = np.int64(first[k]) * actions + action, np.int64(second[k]) * actions + action
             total += x_pointer[a + 1] - x_pointer[a] + y_pointer[b + 1] - y_pointer[b] - 1
     return total
 

@@ -15,7 +15,8 @@ class Mixer:
     """Keeps the last steps of an iteration and proposes the next point.
 
     With f = g - x, and dF, dG the differences of the last steps, the next point is g - dG t, t = argmin |f - dF t|.
-    A step whose residual grew empties the memory, and the plain iterate g is taken.
+    A step whose residual grew empties the memory, and the plain iterate g is taken. With depth 0 nothing is stored:
+    every other step, the means of f tell how fast their part fades, and all that is left of it is added at once.
     """
 
     def __init__(self, size: int, depth: int) -> None:
@@ -27,14 +28,15 @@ class Mixer:
 
     def reset(self) -> None:
         """Forgets all steps, e.g. because the map has changed."""
-        self._taken, self._residual = -1, np.inf
+        self._taken, self._residual, self._mean = -1, np.inf, 0.0
 
     def mix(self, x: FloatArray, g: FloatArray, residual: float) -> None:
         """Overwrites x with the next point, given g = g(x) and residual = max |g - x|."""
         if residual > 2 * self._residual:
             self.reset()
         if not self._depth:
-            x[:] = g
+            self._extrapolate(x, g)
+            self._residual = residual
             return
         self._taken += 1
         self._residual = residual
@@ -43,6 +45,30 @@ class Mixer:
         count = min(self._taken, self._depth)
         weights = _weights(self._steps_f, count, slot, self._last_f, self._gram) if count else np.zeros(0)
         _combine(g, self._steps_g, weights, x)
+
+    def _extrapolate(self, x: FloatArray, g: FloatArray) -> None:
+        mean = _mean_step(x, g)
+        rate = mean / self._mean if self._mean else 0.0
+        fading = 0.0 < rate < 0.9999
+        _shift(x, g, mean * rate / (1 - rate) if fading else 0.0)
+        self._mean = 0.0 if fading else mean
+
+
+@numba.njit(cache=True, nogil=True)
+def _mean_step(x, g):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for start in range(0, len(x), BLOCK):
+        part = 0.0
+        for k in range(start, min(start + BLOCK, len(x))):
+            part += g[k] - x[k]
+        total += part
+    return total / max(1, len(x))
+
+
+@numba.njit(cache=True, nogil=True)
+def _shift(x, g, amount):  # type: ignore[no-untyped-def]
+    for k in range(len(x)):
+        x[k] = g[k] + amount
 
 
 @numba.njit(cache=True, nogil=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -15,10 +16,10 @@ from pisces.metrics.markov_chain import Chain, IntArray
 class Pairs:
     """A list of pairs of states (of the reduced chains), sorted by first and then second state."""
 
-    first: NDArray[np.int32]
+    first: NDArray[np.unsignedinteger[Any]]
     """States of X."""
 
-    second: NDArray[np.int32]
+    second: NDArray[np.unsignedinteger[Any]]
     """States of Y."""
 
     symmetric: bool
@@ -33,7 +34,10 @@ class Pairs:
 
 def all_pairs(states_x: int, states_y: int, symmetric: bool) -> Pairs:
     """Lists every pair, or those with first < second if the problem is symmetric."""
-    first, second = _fill(states_x, states_y, symmetric)
+    count = states_x * (states_x - 1) // 2 if symmetric else states_x * states_y
+    kind = _index_type(states_x, states_y)
+    first, second = np.empty(count, kind), np.empty(count, kind)
+    _fill(states_x, states_y, symmetric, first, second)
     return Pairs(first, second, symmetric, complete=True)
 
 
@@ -41,18 +45,21 @@ def reached_pairs(chain_x: Chain, chain_y: Chain, requested: IntArray, symmetric
     """Lists the requested pairs [n, 2] and every pair that any coupling can reach from them."""
     mask = _closure(*chain_x.arrays[:2], *chain_y.arrays[:2], chain_x.actions, requested, symmetric)
     first, second = np.nonzero(mask)
-    return Pairs(first.astype(np.int32), second.astype(np.int32), symmetric, complete=False)
+    kind = _index_type(chain_x.states, chain_y.states)
+    return Pairs(first.astype(kind), second.astype(kind), symmetric, complete=False)
+
+
+def _index_type(states_x: int, states_y: int) -> type[np.unsignedinteger[Any]]:
+    return np.uint16 if max(states_x, states_y) <= 1 << 16 else np.uint32
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill(states_x, states_y, symmetric):  # type: ignore[no-untyped-def]
-    count = states_x * (states_x - 1) // 2 if symmetric else states_x * states_y
-    first, second, k = np.empty(count, np.int32), np.empty(count, np.int32), 0
+def _fill(states_x, states_y, symmetric, first, second):  # type: ignore[no-untyped-def]
+    k = 0
     for i in range(states_x):
         for j in range(i + 1 if symmetric else 0, states_y):
             first[k], second[k] = i, j
             k += 1
-    return first, second
 
 
 @numba.njit(cache=True, nogil=True)

@@ -30,8 +30,8 @@ MIXING_ENTRIES = 12_000_000
 """Numbers that the mixing may remember per kind of step; larger problems remember fewer steps."""
 MIXING_DEPTH = 5
 """Steps that the mixing remembers at most."""
-SWEEPS_UNMIXED = 4
-"""Gauss-Seidel sweeps between two exchanges of values where nothing is mixed; with mixing there is one."""
+SWEEPS_UNMIXED = 2
+"""Gauss-Seidel sweeps between two exchanges of values if no steps are remembered; one otherwise."""
 ACCURACY = 0.03
 """Relaxation stops when it moves distances by less than this share of the last round's change."""
 
@@ -62,7 +62,7 @@ class Solver:
     ) -> None:
         self._chain_x, self._chain_y, self._pairs, self._discount = chain_x, chain_y, pairs, discount
         self._workers = workers
-        self._lists = (pairs.first, pairs.second)
+        self._lists, self._tiled = (pairs.first, pairs.second), pairs.symmetric and pairs.complete
         count, actions = len(pairs), chain_x.actions
         widest = max(chain_x.widest, chain_y.widest)
         roomy = count * actions * (2 * widest - 1) >= 1 << 32
@@ -70,7 +70,7 @@ class Solver:
         total = kernels.count_transports(*self._lists, chain_x.pointer, chain_y.pointer, actions, offset)
         cells = np.empty(total, np.uint8 if widest <= 16 else np.uint32)
         shift = 4 if widest <= 16 else 16
-        best = np.zeros(count, np.int16)
+        best = np.zeros(count, np.uint8 if actions <= 1 << 8 else np.int32)
         chains, limit = (chain_x.arrays, chain_y.arrays), np.full(count * actions, -1.0, np.float32)
         self._data = (*self._lists, *chains, cost, offset, cells, np.empty(total), shift, best, limit)
         shares = 2 if count >= SHARE_SIZE else 1
@@ -150,7 +150,7 @@ class Solver:
         return max(self._workers.run(work, list(self._workers.chunks(0, len(self._pairs)))), default=0.0)
 
     def _relax(self, target: float) -> None:
-        flags = (self._chain_x.actions, False, False, self._pairs.symmetric)
+        flags = (self._chain_x.actions, self._pairs.symmetric, self._tiled)
 
         def work(share: int) -> None:
             matrix, low, high = self._matrices[share], self._cuts[share], self._cuts[share + 1]
@@ -170,7 +170,7 @@ class Solver:
             self._mixer.mix(self._values, self._image, moved)
 
     def _scatter(self, matrix: FloatArray) -> None:
-        kernels.scatter(0, len(self._pairs), *self._lists, self._values, self._pairs.symmetric, matrix)
+        kernels.scatter(*self._lists, self._values, self._pairs.symmetric, self._tiled, matrix)
 
     def matrix(self, values: FloatArray) -> FloatArray:
         """The distances as a matrix; pairs that were not asked for are NaN."""
@@ -179,5 +179,5 @@ class Solver:
             matrix[:] = np.nan
             if self._pairs.symmetric:
                 np.fill_diagonal(matrix, 0.0)
-        kernels.scatter(0, len(self._pairs), *self._lists, values, self._pairs.symmetric, matrix)
+        kernels.scatter(*self._lists, values, self._pairs.symmetric, self._tiled, matrix)
         return matrix

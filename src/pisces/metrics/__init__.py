@@ -1,5 +1,6 @@
 """Behavioural metrics: pure functions on numpy arrays."""
 
+from pisces.metrics.compare import MDP_METRICS, Comparison, compare_mdps, is_mdp_file
 from pisces.metrics.costs import Cost, l1_distance, reward_difference, total_variation
 from pisces.metrics.markov import (
     MetricResult,
@@ -24,6 +25,8 @@ from pisces.metrics.transfer import (
 from pisces.metrics.transport import Transport, optimal_transport
 
 __all__ = [
+    "MDP_METRICS",
+    "Comparison",
     "Cost",
     "FiniteMDP",
     "MetricResult",
@@ -33,6 +36,8 @@ __all__ = [
     "approximation_bound",
     "augmentation_invariance",
     "bisimulation_metric",
+    "compare_mdps",
+    "is_mdp_file",
     "l1_distance",
     "mico_distance",
     "nearest_neighbours",

@@ -16,8 +16,8 @@ from pisces.metrics.markov_pairs import Pairs, all_pairs, reached_pairs
 from pisces.metrics.markov_progress import ProgressBar
 from pisces.metrics.markov_solver import Progress, Solver
 from pisces.metrics.markov_workers import Workers
-from pisces.metrics.mdp import FiniteMDP, check_policy
-from pisces.metrics.planning import optimal_policy
+from pisces.metrics.mdp import FiniteMDP
+from pisces.metrics.planning import given_or_optimal
 from pisces.validation import check_discount
 
 FloatArray = NDArray[np.float64]
@@ -73,13 +73,10 @@ def policy_similarity_metric(
     Returns:
         Distances [n, m] with a certified error.
     """
-    check_discount(discount)
-    x = optimal_policy(mdp_x, discount) if policy_x is None else check_policy(policy_x, mdp_x)
-    same_policy = mdp_x is mdp_y and (policy_y is policy_x or (policy_y is not None and np.array_equal(policy_y, x)))
-    y = x if same_policy else _policy(policy_y, mdp_y, discount)
-    chain_x = mdp_x.policy_chain(x)
-    sides = ((chain_x, x), (chain_x, x) if same_policy else (mdp_y.policy_chain(y), y))
-    return _solve(sides, [cost], discount, tolerance, pairs, threads, progress)
+    x, y = _policies(mdp_x, policy_x, mdp_y, policy_y, discount)
+    side_x = (mdp_x.policy_chain(x), x)
+    side_y = side_x if y is x else (mdp_y.policy_chain(y), y)
+    return _solve((side_x, side_y), [cost], discount, tolerance, pairs, threads, progress)
 
 
 def pi_bisimulation_metric(
@@ -115,12 +112,9 @@ def pi_bisimulation_metric(
     Returns:
         Distances [n, m] with a certified error.
     """
-    check_discount(discount)
-    x = _policy(policy_x, mdp_x, discount)
-    y = x if mdp_x is mdp_y and policy_y is policy_x else _policy(policy_y, mdp_y, discount)
-    same = mdp_x is mdp_y and np.array_equal(x, y)
+    x, y = _policies(mdp_x, policy_x, mdp_y, policy_y, discount)
     side_x = (mdp_x.policy_chain(x), mdp_x.policy_rewards(x)[:, None])
-    side_y = side_x if same else (mdp_y.policy_chain(y), mdp_y.policy_rewards(y)[:, None])
+    side_y = side_x if y is x else (mdp_y.policy_chain(y), mdp_y.policy_rewards(y)[:, None])
     return _solve((side_x, side_y), [_of_column(cost, 0)], discount, tolerance, pairs, threads, progress)
 
 
@@ -166,8 +160,15 @@ Side = tuple[Chain, FloatArray]
 """A chain and the features [S, F] of its states that the cost compares."""
 
 
-def _policy(policy: ArrayLike | None, mdp: FiniteMDP, discount: float) -> FloatArray:
-    return optimal_policy(mdp, discount) if policy is None else check_policy(policy, mdp)
+def _policies(
+    mdp_x: FiniteMDP, policy_x: ArrayLike | None, mdp_y: FiniteMDP, policy_y: ArrayLike | None, discount: float
+) -> tuple[FloatArray, FloatArray]:
+    # One array twice if the MDP and the policy are the same, so that the symmetry can be used.
+    x = given_or_optimal(policy_x, mdp_x, discount)
+    if mdp_x is mdp_y and policy_x is policy_y:
+        return x, x
+    y = given_or_optimal(policy_y, mdp_y, discount)
+    return x, x if mdp_x is mdp_y and np.array_equal(x, y) else y
 
 
 def _of_column(cost: Cost, column: int) -> Cost:
@@ -193,7 +194,7 @@ def _solve(
     pairs = _listed(x, y, requested, symmetric)
     chosen = (x.member[pairs.first], y.member[pairs.second])
     packed = np.stack([table[chosen] for table in tables], axis=1).ravel()
-    del tables
+    del tables, chosen  # large beside what the solver needs
     with Workers(threads, CHUNK) as workers, _reporting(progress, tolerance) as report:
         solver = Solver(x.chain, y.chain, pairs, packed, discount, workers)
         solver.merged = len(x.member) < chain_x.states or len(y.member) < chain_y.states

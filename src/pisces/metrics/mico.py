@@ -10,9 +10,8 @@ from pisces.errors import UserError
 from pisces.metrics.costs import Cost, reward_difference
 from pisces.metrics.markov import MetricResult
 from pisces.metrics.markov_chain import Chain
-from pisces.metrics.mdp import FiniteMDP, check_policy
-from pisces.metrics.planning import optimal_policy
-from pisces.validation import check_discount
+from pisces.metrics.mdp import FiniteMDP
+from pisces.metrics.planning import given_or_optimal
 
 FloatArray = NDArray[np.float64]
 
@@ -44,11 +43,9 @@ def mico_distance(
     Returns:
         Distances [n, m] with a certified error.
     """
-    check_discount(discount)
     if not tolerance > 0:
         raise UserError(f"expected a tolerance > 0, got {tolerance}")
-    x = optimal_policy(mdp_x, discount) if policy_x is None else check_policy(policy_x, mdp_x)
-    y = optimal_policy(mdp_y, discount) if policy_y is None else check_policy(policy_y, mdp_y)
+    x, y = given_or_optimal(policy_x, mdp_x, discount), given_or_optimal(policy_y, mdp_y, discount)
     costs = np.asarray(cost(mdp_x.policy_rewards(x), mdp_y.policy_rewards(y)), dtype=np.float64)
     return _iterate(_matrix(mdp_x.policy_chain(x)), _matrix(mdp_y.policy_chain(y)), costs, discount, tolerance)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.markov_chain import Chain
-from pisces.metrics.mdp import FiniteMDP
+from pisces.metrics.mdp import FiniteMDP, check_policy
 from pisces.validation import check_discount
 
 FloatArray = NDArray[np.float64]
@@ -63,6 +63,12 @@ def value_iteration(mdp: FiniteMDP, discount: float, tolerance: float = 1e-9) ->
 def optimal_policy(mdp: FiniteMDP, discount: float) -> FloatArray:
     """The optimal policy as probabilities [S, A]; among equally good actions the first."""
     return value_iteration(mdp, discount).policy
+
+
+def given_or_optimal(policy: ArrayLike | None, mdp: FiniteMDP, discount: float) -> FloatArray:
+    """A given policy, checked, or the optimal one if it is None."""
+    check_discount(discount)
+    return optimal_policy(mdp, discount) if policy is None else check_policy(policy, mdp)
 
 
 def policy_values(mdp: FiniteMDP, policy: ArrayLike, discount: float) -> FloatArray:

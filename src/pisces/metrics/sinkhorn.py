@@ -11,9 +11,8 @@ from pisces.errors import UserError
 from pisces.metrics.costs import Cost, total_variation
 from pisces.metrics.markov import MetricResult
 from pisces.metrics.markov_chain import Chain
-from pisces.metrics.mdp import FiniteMDP, check_policy
-from pisces.metrics.planning import optimal_policy
-from pisces.validation import check_discount
+from pisces.metrics.mdp import FiniteMDP
+from pisces.metrics.planning import given_or_optimal
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,11 +62,9 @@ def sinkhorn_metric(
     """
     import torch
 
-    check_discount(discount)
     if not (regularization > 0 and steps >= 1 and max_sweeps >= 1):
         raise UserError(f"expected regularization > 0, steps, sweeps >= 1, got {regularization}, {steps}, {max_sweeps}")
-    x = optimal_policy(mdp_x, discount) if policy_x is None else check_policy(policy_x, mdp_x)
-    y = optimal_policy(mdp_y, discount) if policy_y is None else check_policy(policy_y, mdp_y)
+    x, y = given_or_optimal(policy_x, mdp_x, discount), given_or_optimal(policy_y, mdp_y, discount)
     rows = [_padded(mdp.policy_chain(policy)) for mdp, policy in ((mdp_x, x), (mdp_y, y))]
     (next_x, p), (next_y, q) = [(torch.tensor(a, device=device), torch.tensor(b, device=device)) for a, b in rows]
     costs = torch.tensor(np.asarray(cost(x, y), dtype=np.float64), device=device)

@@ -160,3 +160,13 @@ def test_large_chains_are_evaluated_by_iteration(monkeypatch):
     direct = policy_values(mdp, np.array([0, 1]), 0.9)
     monkeypatch.setattr(planning, "SOLVE_STATES", 1)
     np.testing.assert_allclose(policy_values(mdp, np.array([0, 1]), 0.9), direct, atol=1e-10)
+
+
+@pytest.mark.parametrize("states", [30, 1200])
+def test_value_iteration_ends_near_discount_one(states):
+    rng = np.random.default_rng(0)
+    rows = (np.ones(2 * states), (np.arange(2 * states), rng.integers(states, size=2 * states)))
+    mdp = FiniteMDP(scipy.sparse.coo_array(rows, shape=(2 * states, states)), rng.normal(size=(states, 2)))
+    plan = value_iteration(mdp, 0.999)
+    np.testing.assert_allclose(policy_values(mdp, plan.policy, 0.999), plan.values, atol=2 * plan.error_bound + 1e-7)
+    assert plan.error_bound < 1e-6

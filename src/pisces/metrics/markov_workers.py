@@ -21,7 +21,7 @@ class Workers:
     def __init__(self, threads: int | None, chunk: int) -> None:
         if threads is not None and threads < 1:
             raise UserError(f"expected at least 1 thread, got {threads}")
-        self._threads = threads or min(8, len(os.sched_getaffinity(0)))
+        self._threads = threads or min(8, _cores())
         self._chunk = chunk
         self._stopped = threading.Event()
         self._pool: ThreadPoolExecutor | None = None
@@ -50,3 +50,8 @@ class Workers:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads)
         return list(self._pool.map(work, items))
+
+
+def _cores() -> int:
+    # The cores this process may use, where the system tells (not on macOS).
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -49,7 +49,7 @@ def value_iteration(mdp: FiniteMDP, discount: float, tolerance: float = 1e-9) ->
         raise UserError(f"expected a tolerance > 0, got {tolerance}")
     values = np.zeros(mdp.states)
     scale = max(1.0, float(np.abs(mdp.rewards).max()))
-    floor = 64 * 2.0**-53 * scale / (1 - discount) ** 2
+    floor = 512 * 2.0**-53 * scale / (1 - discount) ** 2
     while True:
         quality = mdp.rewards + discount * (mdp.transitions @ values).reshape(mdp.states, mdp.actions)
         best = quality.max(axis=1)

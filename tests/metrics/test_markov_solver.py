@@ -109,6 +109,28 @@ def test_structured_chains(kind):
     assert tight.error_bound <= 1e-7
 
 
+@pytest.mark.parametrize("settings", [{"MIXING_STEPS": 0}, {"ACCURACY": 1e9}])
+def test_relaxation_speeds_up_but_does_not_decide(settings, monkeypatch):
+    # Without mixing, and with next to no relaxation (value iteration), the answer is the same.
+    rng = np.random.default_rng(9)
+    mdp = random_mdp(rng, 15)
+    usual = bisimulation_metric(mdp, mdp, 0.95)
+    for name, value in settings.items():
+        monkeypatch.setattr(markov_solver, name, value)
+    other = bisimulation_metric(mdp, mdp, 0.95)
+    assert np.abs(usual.distance - other.distance).max() <= usual.error_bound + other.error_bound
+    assert other.error_bound <= 1e-6
+
+
+def test_a_tolerance_near_the_rounding_error_ends():
+    mdp = random_mdp(np.random.default_rng(10), 10)
+    large = FiniteMDP(mdp.transitions, 1e5 * mdp.rewards)
+    result = bisimulation_metric(large, large, 0.99, tolerance=1e-4)
+    assert result.error_bound <= 1e-4
+    with pytest.raises(UserError, match="rounding error"):
+        bisimulation_metric(large, large, 0.99, tolerance=1e-9)
+
+
 def test_progress_is_reported_and_can_interrupt():
     rng = np.random.default_rng(5)
     mdp = random_mdp(rng, 20)

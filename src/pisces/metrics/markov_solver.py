@@ -9,6 +9,7 @@ depend on the number of threads.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,6 +29,8 @@ SHARE_SIZE = 1 << 15
 """From this many pairs on, the work is cut into two shares."""
 MIXING_ENTRIES = 12_000_000
 """Numbers that the mixing may remember per kind of step; larger problems remember fewer steps."""
+MIXING_STEPS = 200
+"""Steps after which a relaxation goes on without mixing."""
 MIXING_DEPTH = 5
 """Steps that the mixing remembers at most."""
 SWEEPS_UNMIXED = 2
@@ -108,7 +111,7 @@ class Solver:
             if plain:
                 plain -= 1
             else:
-                self._relax(max(ACCURACY * change, 0.1 * tolerance * (1 - self._discount)))
+                self._relax(max(ACCURACY * change, 0.1 * tolerance * (1 - self._discount), hidden))
 
     def _rounding(self) -> float:
         # What rounding can hide in one round: pivots not worth while, sums of masses and distances, merged rows.
@@ -161,13 +164,15 @@ class Solver:
             kernels.gather(low, high, *self._lists, matrix, self._image)
 
         self._mixer.reset()
-        while True:
+        for step in itertools.count():
             self._workers.run(work, range(len(self._cuts) - 1))
             moved = float(kernels.furthest(self._image, self._values))
-            if moved <= target:
+            if moved <= target or step >= MIXING_STEPS:  # unmixed steps contract, so the loop ends
                 self._values, self._image = self._image, self._values
+            else:
+                self._mixer.mix(self._values, self._image, moved)
+            if moved <= target:
                 return
-            self._mixer.mix(self._values, self._image, moved)
 
     def _scatter(self, matrix: FloatArray) -> None:
         kernels.scatter(*self._lists, self._values, self._pairs.symmetric, self._tiled, matrix)

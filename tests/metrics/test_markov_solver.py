@@ -7,6 +7,7 @@ from random_mdps import random_mdp, random_policy
 from pisces.errors import UserError
 from pisces.metrics import FiniteMDP, bisimulation_metric, markov_solver, policy_similarity_metric, reward_difference
 from pisces.metrics.markov_chain import reduce_chain
+from pisces.metrics.markov_progress import ProgressBar
 
 
 def features_cost(values):
@@ -147,7 +148,18 @@ def test_progress_is_reported_and_can_interrupt():
         solve(mdp, policy, 0.9, progress=interrupt)
 
 
-def test_progress_bar_is_drawn(capsys):
+def test_progress_bar_counts_orders_of_magnitude():
+    with ProgressBar(1e-6) as bar:
+        bar(2, 1.0)
+        bar(3, 1e-3)
+        task = bar.bar.tasks[0]
+        assert task.completed == pytest.approx(0.5)
+        assert task.description == "round 3, error 1.0e-03"
+        bar(4, 1e-9)
+        assert task.completed == 1
+
+
+def test_a_progress_bar_changes_nothing():
     rng = np.random.default_rng(6)
     mdp = random_mdp(rng, 10)
     policy = random_policy(rng, mdp)

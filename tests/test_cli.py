@@ -116,3 +116,43 @@ def test_demo_writes_its_page_and_stops_cleanly(tmp_path):
     assert page.count("data:image/png") == 6
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "unseen tasks" in page
+
+
+def test_sweep_runs_and_lists(tmp_path, capsys):
+    arguments = ["sweep", "jumping", "--methods", "randconv", "--seeds", "0-1", *TINY, "--out", str(tmp_path)]
+    assert main([*arguments, "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith(
+        "pisces train jumping --method randconv --grid wide --seed 1 --preset smoke --set epochs=1"
+    )
+    assert not list(tmp_path.iterdir())
+    assert main(arguments) == 0
+    assert "2 of 2 runs done, 2 of them now" in capsys.readouterr().out
+    assert len(list(tmp_path.rglob("result.json"))) == 2
+    # A listed command is the same run: it finds its result.
+    assert main([*lines[0].split()[1:]]) == 0
+    assert len(list(tmp_path.rglob("result.json"))) == 2
+    assert main(arguments) == 0
+    assert "2 of 2 runs done, 0 of them now" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seeds", "9-3"], "write 3-9"),
+        (["--workers", "0"], "at least one worker"),
+        (["--methods", "psse"], "did you mean 'pse'"),
+        (["--engine", "lokal"], "did you mean 'local'"),
+    ],
+)
+def test_sweep_explains_bad_arguments(arguments, message, tmp_path, capsys):
+    assert main(["sweep", "jumping", "--preset", "smoke", *arguments, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_unknown_experiment_lists_the_choices(capsys):
+    with pytest.raises(SystemExit) as error:
+        main(["sweep", "jumpin"])
+    assert error.value.code == 2
+    assert "jumping" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +16,15 @@ from rich.table import Table
 import pisces
 from pisces.errors import UserError
 
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
 app = tyro.extras.SubcommandApp()
 train = tyro.extras.SubcommandApp()
 app.command(train, name="train", help="Run one experiment.")
+sweep = tyro.extras.SubcommandApp()
+app.command(sweep, name="sweep", help="Run many experiments; the same command again does what is missing.")
 
 
 @app.command
@@ -90,6 +94,65 @@ def train_jumping(
     with RunDisplay([f"{method}, {grid}, seed {seed}"], console) as display, events:
         folder = run(config, out, device, [lambda progress: display.update(0, progress), events.update])
     console.print(f"{solved_text(folder.read_json('result.json'))}; run folder: {folder.path}", soft_wrap=True)
+
+
+@sweep.command(name="jumping")
+def sweep_jumping(
+    methods: str = "randconv,randconv+pse",
+    grids: str = "wide",
+    seeds: str = "0-4",
+    preset: str = "paper",
+    epsilons: tuple[float, ...] = (0.0,),
+    colors: bool = False,
+    unweighted: bool = False,
+    training_tasks: tuple[int, ...] = (18,),
+    set: tuple[str, ...] = (),
+    workers: int = 2,
+    engine: str = "local",
+    address: str | None = None,
+    list: bool = False,
+    out: Path = Path("runs"),
+) -> None:
+    """Train all combinations of methods, grids and seeds on the jumping task.
+
+    Args:
+        methods: names separated by commas; see `pisces train jumping --help`.
+        grids: wide, narrow, random, separated by commas.
+        seeds: e.g. 0-99 or 0,3,5-7.
+        preset: paper (2000 epochs), quick (minutes) or smoke (seconds).
+        epsilons: suboptimalities of the metric's policies.
+        colors: red and green obstacles.
+        unweighted: the contrastive loss without Eq. 4's weights.
+        training_tasks: numbers of training tasks.
+        set: other settings as name=value, e.g. learning_rate=0.001 epochs=500.
+        workers: worker processes, one thread each; with ray, runs at a time.
+        engine: local, or ray for a cluster (needs the extra `ray`).
+        address: of a Ray cluster; without it one is started on this machine.
+        list: print one command per run instead of running them, for job arrays.
+        out: root of the run folders.
+    """
+    from pisces.experiments.sweeps import jumping_jobs, parse_names, parse_seeds
+
+    changes = _parse_settings(set) | ({"weighted": False} if unweighted else {})
+    jobs = jumping_jobs(
+        parse_names(methods), parse_names(grids), parse_seeds(seeds), preset, colors, epsilons, training_tasks, changes
+    )
+    _sweep(jobs, out, workers, engine, address, list)
+
+
+def _sweep(jobs: Sequence[Any], out: Path, workers: int, engine: str, address: str | None, only_list: bool) -> None:
+    from pisces.experiments.engines import run_sweep
+    from pisces.reports.sweeps import SweepDisplay, sweep_summary
+
+    if only_list:
+        for job in jobs:
+            print(job.experiment.command_line(job.config, out))
+        return
+    with SweepDisplay(jobs, console) as display:
+        state = run_sweep(engine, jobs, out, workers, display.update, address)
+    console.print(sweep_summary(jobs, state), soft_wrap=True)
+    if state.failed:
+        raise SystemExit(1)
 
 
 @app.command
@@ -163,6 +226,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         app.cli(prog="pisces", description="Behavioural similarity for reinforcement learning.", args=arguments)
     except UserError as error:
         errors.print(f"pisces: {error}", markup=False)
+        return 2
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        errors.print(
+            f"pisces: expected a disk that can be written to, got: {error}; results so far are safe", markup=False
+        )
         return 2
     except KeyboardInterrupt:
         errors.print("pisces: stopped; the same command goes on from here")

@@ -22,7 +22,11 @@ def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], numbers: Mapping[
     """Writes a checkpoint that other processes see either whole or not at all."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    save_file(contiguous, temporary, metadata={NUMBERS: json.dumps(numbers)})
+    try:
+        save_file(contiguous, temporary, metadata={NUMBERS: json.dumps(numbers)})
+    except SafetensorError as error:
+        temporary.unlink(missing_ok=True)
+        raise UserError(f"expected a disk with room for {str(path)!r}, got: {error}") from error
     temporary.replace(path)
 
 

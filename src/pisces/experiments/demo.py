@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pisces.experiments.engine import run_all
+from pisces.experiments.engine import Job, SweepState, sweep
 from pisces.experiments.jumping import EXPERIMENT, JumpingConfig, make_config
+from pisces.experiments.progress import Progress
+from pisces.experiments.registry import experiment
 from pisces.experiments.store import RunFolder
-
-if TYPE_CHECKING:
-    from pisces.experiments.jumping_run import Progress
 
 METHOD, PRESET = "pse", "quick"
 
@@ -23,13 +21,19 @@ def demo_configs(seed: int, preset: str = PRESET) -> tuple[JumpingConfig, Jumpin
 
 
 def run_demo(
-    out: str | Path,
-    seed: int = 0,
-    preset: str = PRESET,
-    report: Callable[[int, Progress], None] = lambda index, progress: None,
+    out: str | Path, seed: int = 0, preset: str = PRESET, report: Callable[[int, Progress], None] | None = None
 ) -> tuple[RunFolder, RunFolder]:
     """Trains both agents at once, or goes on with them, and returns their run folders."""
     configs = demo_configs(seed, preset)
-    folders = [RunFolder.open(out, EXPERIMENT, config.method, config) for config in configs]
-    run_all([config for config, folder in zip(configs, folders, strict=True) if not folder.finished], out, report)
-    return folders[0], folders[1]
+    jumping = experiment(EXPERIMENT)
+
+    def tell(state: SweepState) -> None:
+        for index, progress in state.running.items():
+            if report is not None and progress is not None:
+                report(index, progress)
+
+    state = sweep([Job(jumping, config) for config in configs], out, len(configs), tell)
+    for path in state.failed.values():
+        raise RuntimeError(f"a run of the demo failed: {path.read_text()}")
+    without, with_pse = (jumping.folder(config, out) for config in configs)
+    return without, with_pse

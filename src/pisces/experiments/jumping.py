@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pisces.agents.settings import ImitationSettings
@@ -152,3 +154,36 @@ def config_from_dict(values: Mapping[str, Any]) -> JumpingConfig:
         raise UserError(
             f"expected the config of a jumping run, got one of another version or kind ({error})"
         ) from error
+
+
+def command_line(config: JumpingConfig, out: str | Path) -> str:
+    """The command that runs one config."""
+    words = [
+        "pisces",
+        "train",
+        EXPERIMENT,
+        "--method",
+        config.method,
+        "--grid",
+        config.grid,
+        "--seed",
+        str(config.seed),
+    ]
+    words += ["--preset", config.preset]
+    if config.colors:
+        words.append("--colors")
+    if config.epsilon:
+        words += ["--epsilon", str(config.epsilon)]
+    if config.training_tasks != TRAINING_TASKS:
+        words += ["--training-tasks", str(config.training_tasks)]
+    if config.threads != 1:
+        words += ["--threads", str(config.threads)]
+    base = make_config(config.method, config.grid, config.seed, config.preset, config.colors)
+    changes = [
+        f"{name}={getattr(config.settings, name)}"
+        for name in ImitationSettings.names()
+        if getattr(config.settings, name) != getattr(base.settings, name)
+    ]
+    if changes:
+        words += ["--set", *changes]
+    return shlex.join([*words, "--out", str(out)])

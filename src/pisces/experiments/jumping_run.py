@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +23,18 @@ from pisces.experiments.jumping_data import (
     run_split,
     split_percentages,
 )
+from pisces.experiments.progress import Listener, Progress
 from pisces.experiments.store import RunFolder
 
 CHECKPOINT_SECONDS = 60.0
 LOSS_NAMES = tuple(Losses.__dataclass_fields__)
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a run has come."""
-
-    iteration: int
-    """Iterations done."""
-    total: int
-    """Iterations of the whole run."""
-    losses: Losses | None = None
-    """The last iteration's losses."""
-    evaluation: dict[str, Any] | None = None
-    """The newest row of the metrics, right after an evaluation."""
-
-
 def run(
     config: JumpingConfig,
     out: str | Path,
     device: str = "cpu",
-    listeners: Sequence[Callable[[Progress], None]] = (),
+    listeners: Sequence[Listener] = (),
 ) -> RunFolder:
     """Trains the config's agent, or goes on with it, and writes its run folder.
 
@@ -63,9 +50,12 @@ def run(
     folder = RunFolder.open(out, EXPERIMENT, config.method, config)
     if folder.finished:
         return folder
-    torch.set_num_threads(config.threads)
-    agent = ImitationAgent(imitation_data(config), config.settings, config.seed, device)
-    _Run(config, folder, agent, listeners).go_on()
+    with folder.lock():
+        # Another process may have finished the run between the two looks.
+        if not folder.finished:
+            torch.set_num_threads(config.threads)
+            agent = ImitationAgent(imitation_data(config), config.settings, config.seed, device)
+            _Run(config, folder, agent, listeners).go_on()
     return folder
 
 
@@ -77,7 +67,7 @@ class _Run:
         config: JumpingConfig,
         folder: RunFolder,
         agent: ImitationAgent,
-        listeners: Sequence[Callable[[Progress], None]],
+        listeners: Sequence[Listener],
     ) -> None:
         self.config, self.folder, self.agent, self.listeners = config, folder, agent, listeners
         self.evaluator = TaskEvaluator(evaluated_tasks(config), agent.device)
@@ -106,8 +96,9 @@ class _Run:
                 evaluation = self._evaluate() if self._evaluation_due() else None
                 if evaluation is not None or time.monotonic() - self.saved > CHECKPOINT_SECONDS:
                     self._save()
+                progress = Progress(agent.iteration, agent.total_iterations, asdict(losses), evaluation)
                 for listener in self.listeners:
-                    listener(Progress(agent.iteration, agent.total_iterations, losses, evaluation))
+                    listener(progress)
         except KeyboardInterrupt:
             self._save()
             raise

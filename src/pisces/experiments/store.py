@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import pisces
 from pisces.errors import UserError
@@ -19,6 +21,7 @@ from pisces.errors import UserError
 if TYPE_CHECKING:
     from torch import Tensor
 
+LOCK = ".lock"
 CONFIG, METRICS, CHECKPOINT, RUN_INFO, RESULT = (
     "config.json",
     "metrics.jsonl",
@@ -28,8 +31,16 @@ CONFIG, METRICS, CHECKPOINT, RUN_INFO, RESULT = (
 )
 
 
+class LockedError(UserError):
+    """Another process is busy with the run."""
+
+
 class RunConfig(Protocol):
     """What the store asks of an experiment's config."""
+
+    @property
+    def method(self) -> str:
+        """The method's name, which is part of the folder's path."""
 
     def as_dict(self) -> dict[str, Any]:
         """The whole config as nested JSON values."""
@@ -105,6 +116,23 @@ class RunFolder:
             raise UserError(f"expected a JSON object in {str(self.file(name))!r}, got {type(content).__name__}")
         return content
 
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keeps other processes out while the run is under way; the system lets go of it when the process ends."""
+        with self.file(LOCK).open("a") as file:
+            if not _try_lock(file):
+                raise LockedError(
+                    f"expected the run {str(self.path)!r} to be free, got one that is under way elsewhere"
+                )
+            yield
+
+    def locked(self) -> bool:
+        """Whether a process is busy with the run."""
+        if not self.file(LOCK).exists():
+            return False
+        with self.file(LOCK).open("a") as file:
+            return not _try_lock(file)
+
     @property
     def finished(self) -> bool:
         """Whether the run has a result."""
@@ -166,6 +194,14 @@ def _processor_name() -> str:
         return platform.processor() or platform.machine()
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
+
+
+def _try_lock(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _agrees(stored: Mapping[str, Any], config: Mapping[str, Any]) -> bool:

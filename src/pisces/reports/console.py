@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-
-class Progress(Protocol):
-    """How far a run has come; see `pisces.experiments.jumping_run.Progress`."""
-
-    @property
-    def iteration(self) -> int:
-        """Iterations done."""
-
-    @property
-    def total(self) -> int:
-        """Iterations of the whole run."""
-
-    @property
-    def losses(self) -> Any:
-        """The last iteration's losses."""
-
-    @property
-    def evaluation(self) -> dict[str, Any] | None:
-        """The newest evaluation."""
+from pisces.experiments.progress import Progress
 
 
 class RunDisplay:
@@ -60,8 +43,8 @@ class RunDisplay:
     def update(self, index: int, progress: Progress) -> None:
         """Shows the progress of one run."""
         fields: dict[str, Any] = {}
-        if progress.losses is not None:
-            fields["losses"] = f"imitation {progress.losses.imitation:.3f}  auxiliary {progress.losses.auxiliary:.3f}"
+        if progress.losses:
+            fields["losses"] = "  ".join(f"{name} {value:.3f}" for name, value in progress.losses.items() if value)
         if progress.evaluation is not None:
             fields["solved"] = solved_text(progress.evaluation)
             if not self._console.is_terminal:
@@ -70,7 +53,7 @@ class RunDisplay:
         self._bars.update(self._ids[index], completed=progress.iteration, total=progress.total, **fields)
 
 
-def solved_text(row: dict[str, Any]) -> str:
+def solved_text(row: Mapping[str, Any]) -> str:
     """Says which share of the unseen tasks an evaluation found solved."""
     parts = []
     for name, value in row.items():

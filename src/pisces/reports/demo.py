@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from pisces.envs.jumping import JumpingTask, optimal_halves
+from pisces.experiments.jumping import EXPERIMENT
 from pisces.experiments.jumping_data import task_metrics
+from pisces.experiments.registry import experiment
 from pisces.experiments.store import RESULT, RUN_INFO, RunFolder, write_atomically
 from pisces.reports import page
 from pisces.reports.figures import frames_strip, heat_map, learning_curves, solved_grid
@@ -112,12 +114,6 @@ def _metric_section() -> list[str]:
 
 
 def _command_section(results: list[dict[str, Any]]) -> list[str]:
-    commands = []
-    for result in results:
-        config = result["config"]
-        line = f"pisces train jumping --method {config['method']} --grid {config['grid']} --seed {config['seed']}"
-        line += f" --preset {config['preset']}"
-        if config["study"]:
-            line += " --set " + config["study"].replace(",", " ")
-        commands.append(line)
+    jumping = experiment(EXPERIMENT)
+    commands = [jumping.command_line(jumping.config_from_dict(result["config"]), "runs") for result in results]
     return ["<h2>Run them again</h2>", page.code("\n".join(commands))]

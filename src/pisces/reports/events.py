@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from pisces.errors import UserError
-from pisces.reports.console import Progress
+from pisces.experiments.progress import Progress
 
 EVERY = 20
 """Losses are written once per this many iterations."""
@@ -39,8 +39,8 @@ class EventLog:
         """Writes what is new."""
         if self._writer is None:
             return
-        if progress.losses is not None and progress.iteration % EVERY == 0:
-            for name, value in vars(progress.losses).items():
+        if progress.iteration % EVERY == 0:
+            for name, value in progress.losses.items():
                 self._writer.add_scalar(f"loss/{name}", value, progress.iteration)
         for name, value in (progress.evaluation or {}).items():
             if name.endswith("solved_percent"):

@@ -1,0 +1,184 @@
+"""Bisimulation transfer on the jumping task: Table 1's baseline that learns nothing (Castro & Precup, 2010).
+
+For every training and test task, the exact bisimulation metric between their full MDPs; in each state of a test task
+the agent takes the optimal action of the nearest state of any training task. It needs the dynamics and rewards of the
+test tasks, which no learner is given.
+
+    python -m pisces.experiments.bisimulation_transfer --out results
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pisces.envs.grids import Grid, TaskSplit, all_tasks, split_tasks
+from pisces.envs.jumping import (
+    AGENT_WIDTH,
+    DECISIONS,
+    JUMP,
+    JUMP_HEIGHT,
+    OBSTACLE_HEIGHT,
+    OBSTACLE_WIDTH,
+    SCREEN,
+    JumpingTask,
+    optimal_actions,
+)
+from pisces.experiments.store import RunFolder, non_defaults
+from pisces.metrics import FiniteMDP, bisimulation_metric, optimal_policy
+
+EXPERIMENT, METHOD = "jumping", "bisimulation-transfer"
+State = tuple[int, int, int]
+"""Left edge, height above the floor, and vertical speed: 1 going up, -1 going down, 0 on the floor."""
+
+
+@dataclass(frozen=True)
+class TransferConfig:
+    """One run: which tasks train, and the metric's discount."""
+
+    grid: Grid = "wide"
+    """The grid of training tasks."""
+    seed: int = 0
+    """Draws the random grid; the others don't depend on it."""
+    discount: float = 0.99
+    """Discount of the metric and of the optimal policies."""
+    method: str = METHOD
+    """Name in tables."""
+    preset: str = "paper"
+    """The only one: nothing is trained."""
+    study: str = ""
+    """Empty: the run departs from nothing."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The whole config."""
+        return asdict(self)
+
+    def identity(self) -> dict[str, Any]:
+        """The entries that differ from their defaults."""
+        return non_defaults(self)
+
+
+@dataclass(frozen=True)
+class JumpingMDP:
+    """The jumping task as a finite MDP."""
+
+    mdp: FiniteMDP
+    """Transitions and rewards; the last state is terminal."""
+    floor: NDArray[np.int64]
+    """The states in which the agent stands on the floor, by increasing x up to the one before the obstacle."""
+
+
+@cache
+def jumping_mdp(obstacle_position: int) -> JumpingMDP:
+    """Lists the states that are reachable in a white task; the floor's height changes the picture, not the MDP."""
+    start: State = (0, 0, 0)
+    index, queue, entries = {start: 0}, [start], []
+    for state in queue:
+        for action in (0, 1):
+            following, reward = _step(state, action, obstacle_position)
+            if following is not None and following not in index:
+                index[following] = len(index)
+                queue.append(following)
+            entries.append((following, reward))
+    terminal, size = len(index), len(index) + 1
+    transitions, rewards = np.zeros((size, 2, size)), np.zeros((size, 2))
+    for row, (following, reward) in enumerate(entries):
+        transitions[row // 2, row % 2, terminal if following is None else index[following]] = 1
+        rewards[row // 2, row % 2] = reward
+    transitions[terminal, :, terminal] = 1
+    walking = [index[x, 0, 0] for x in range(obstacle_position - AGENT_WIDTH + 1)]
+    return JumpingMDP(FiniteMDP(transitions, rewards), np.array(walking))
+
+
+def _step(state: State, action: int, obstacle_position: int) -> tuple[State | None, float]:
+    """One step: the next state, None if the episode ends, and the reward."""
+    x, height, speed = state
+    if height == 0:
+        speed = int(action == JUMP)
+    elif height > JUMP_HEIGHT:
+        speed = -1
+    x, height = x + 1, height + speed
+    beside = obstacle_position - AGENT_WIDTH < x < obstacle_position + OBSTACLE_WIDTH
+    if beside and height < OBSTACLE_HEIGHT:
+        return None, -1.0
+    if x + AGENT_WIDTH > SCREEN:
+        return None, 101.0
+    return (x, height, speed if height else 0), 1.0
+
+
+@cache
+def _nearest(test_position: int, train_position: int, discount: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """For each walking state of the test task, the distance to the nearest training state and that state's action."""
+    test, train = jumping_mdp(test_position), jumping_mdp(train_position)
+    states = np.arange(train.mdp.states)
+    pairs = np.stack([np.tile(states, len(test.floor)), np.repeat(test.floor, len(states))], axis=1)
+    distance = bisimulation_metric(train.mdp, test.mdp, discount, pairs=pairs).distance[:, test.floor]
+    actions = optimal_policy(train.mdp, discount).argmax(axis=1)
+    nearest = distance.argmin(axis=0)
+    return distance[nearest, np.arange(len(test.floor))], actions[nearest]
+
+
+def transferred_actions(test: JumpingTask, train: Iterable[JumpingTask], discount: float) -> NDArray[np.int64]:
+    """Actions copied from the nearest training states, in the test task's walking states; the first of equals."""
+    positions = list(dict.fromkeys(task.obstacle_position for task in train))
+    found = [_nearest(test.obstacle_position, position, discount) for position in positions]
+    best = np.argmin([distance for distance, _ in found], axis=0)
+    return np.array([found[task][1][state] for state, task in enumerate(best)])
+
+
+def evaluate(config: TransferConfig) -> dict[str, Any]:
+    """Runs one config; returns its result."""
+    split = split_tasks(config.grid, config.seed)
+    actions = {task: transferred_actions(task, split.train, config.discount) for task in all_tasks()}
+    solved = {
+        task: np.array_equal(chosen[: task.jump_step + 1], optimal_actions(task)[: task.jump_step + 1])
+        for task, chosen in actions.items()
+    }
+    return {
+        "config": config.as_dict(),
+        **_percentages(split, solved),
+        "tasks": [[task.obstacle_position, task.floor_height, task.color] for task in actions],
+        "train_tasks": [asdict(task) for task in split.train],
+        "solved": "".join(str(int(won)) for won in solved.values()),
+        "actions": ["".join(map(str, chosen[:DECISIONS])) for chosen in actions.values()],
+    }
+
+
+def _percentages(split: TaskSplit, solved: dict[JumpingTask, bool]) -> dict[str, float]:
+    parts = {"train": split.train, "validation": split.validation, "test": split.test, "heldout": split.heldout}
+    return {
+        f"{name}_solved_percent": 100 * float(np.mean([solved[task] for task in tasks])) if tasks else 0.0
+        for name, tasks in parts.items()
+    }
+
+
+def run(config: TransferConfig, out: str | Path) -> dict[str, Any]:
+    """Runs one config unless its folder holds the result already; returns the result."""
+    folder = RunFolder.open(out, EXPERIMENT, METHOD, config)
+    if not folder.finished:
+        folder.write_result(evaluate(config))
+    return folder.read_json("result.json")
+
+
+def main(report: Callable[[str], None] = print) -> None:
+    """Runs the wide and narrow grids and ten random ones."""
+    parser = argparse.ArgumentParser(description="Bisimulation transfer on the jumping task (Table 1).")
+    parser.add_argument("--out", default="runs", help="folder for results")
+    parser.add_argument("--seeds", type=int, default=10, help="number of random grids")
+    options = parser.parse_args()
+    configs = [TransferConfig("wide"), TransferConfig("narrow")]
+    configs += [TransferConfig("random", seed) for seed in range(options.seeds)]
+    for config in configs:
+        result = run(config, options.out)
+        report(f"{config.grid} seed {config.seed}: {result['test_solved_percent']:.1f} % of unseen tasks solved")
+
+
+if __name__ == "__main__":
+    main()

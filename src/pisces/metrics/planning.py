@@ -1,0 +1,97 @@
+"""Optimal policies of finite MDPs, and values of any policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from pisces.errors import UserError
+from pisces.metrics.markov_chain import Chain
+from pisces.metrics.mdp import FiniteMDP, check_policy
+from pisces.validation import check_discount
+
+FloatArray = NDArray[np.float64]
+SOLVE_STATES = 1000
+"""Up to this many states, linear systems are solved directly."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An optimal policy and its values."""
+
+    policy: FloatArray
+    """Deterministic policy as probabilities, [S, A]; among equally good actions the first."""
+
+    values: FloatArray
+    """Optimal value of every state, [S]."""
+
+    error_bound: float
+    """|values - optimal values| <= error_bound for every state."""
+
+
+def value_iteration(mdp: FiniteMDP, discount: float, tolerance: float = 1e-9) -> Plan:
+    """Optimal values and policy: V(s) = max_a R(s, a) + discount * sum_s' P(s' | s, a) V(s').
+
+    Sweeps are followed by a policy evaluation each (policy iteration), so few are needed even near discount 1. Actions
+    whose values differ by less than the tolerance count as equally good, and the first of them is taken.
+
+    Args:
+        mdp: the MDP.
+        discount: in [0, 1).
+        tolerance: certified error of the values, relative to the largest reward; > 0.
+    """
+    check_discount(discount)
+    if not tolerance > 0:
+        raise UserError(f"expected a tolerance > 0, got {tolerance}")
+    values = np.zeros(mdp.states)
+    scale = max(1.0, float(np.abs(mdp.rewards).max()))
+    floor = 512 * 2.0**-53 * scale / (1 - discount) ** 2
+    while True:
+        quality = mdp.rewards + discount * (mdp.transitions @ values).reshape(mdp.states, mdp.actions)
+        best = quality.max(axis=1)
+        choice = np.argmax(quality >= best[:, None] - tolerance * scale, axis=1)
+        error = float(np.abs(best - values).max()) / (1 - discount) + floor
+        if error <= max(tolerance * scale, 2 * floor):
+            return Plan(np.eye(mdp.actions)[choice], best, error)
+        values = policy_values(mdp, np.eye(mdp.actions)[np.argmax(quality, axis=1)], discount)
+
+
+def optimal_policy(mdp: FiniteMDP, discount: float) -> FloatArray:
+    """The optimal policy as probabilities [S, A]; among equally good actions the first."""
+    return value_iteration(mdp, discount).policy
+
+
+def given_or_optimal(policy: ArrayLike | None, mdp: FiniteMDP, discount: float) -> FloatArray:
+    """A given policy, checked, or the optimal one if it is None."""
+    check_discount(discount)
+    return optimal_policy(mdp, discount) if policy is None else check_policy(policy, mdp)
+
+
+def policy_values(mdp: FiniteMDP, policy: ArrayLike, discount: float) -> FloatArray:
+    """Value of every state under a policy: V = R_pi + discount * P_pi V, [S]."""
+    return discounted_sums(mdp.policy_chain(policy), mdp.policy_rewards(policy), discount)
+
+
+def discounted_sums(chain: Chain, amounts: FloatArray, discount: float) -> FloatArray:
+    """Expected discounted sum of amounts [S] along a chain: the solution v of v = amounts + discount * P v."""
+    check_discount(discount)
+    size = chain.states
+    rows = scipy.sparse.csr_array((chain.probability, chain.next_state, chain.pointer), shape=(size, size))
+    if size > SOLVE_STATES:  # a factorisation of a large random chain fills up; plain iteration is bounded
+        return _iterated(rows, amounts, discount)
+    system = scipy.sparse.csc_array(scipy.sparse.eye_array(size) - discount * rows)
+    return np.atleast_1d(scipy.sparse.linalg.spsolve(system, amounts))
+
+
+def _iterated(rows: scipy.sparse.csr_array, amounts: FloatArray, discount: float) -> FloatArray:
+    values = np.zeros(len(amounts))
+    scale = max(float(np.abs(amounts).max()), np.finfo(float).tiny)
+    while True:
+        image = amounts + discount * (rows @ values)
+        if np.abs(image - values).max() <= 1e-14 * scale / (1 - discount):
+            return np.asarray(image)
+        values = image

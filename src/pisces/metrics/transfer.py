@@ -1,0 +1,174 @@
+"""Policies carried over to the nearest states, and what the metric guarantees about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pisces.errors import UserError
+from pisces.metrics.costs import Cost, total_variation
+from pisces.metrics.markov import MetricResult, policy_similarity_metric
+from pisces.metrics.mdp import FiniteMDP, check_policy
+from pisces.metrics.planning import discounted_sums
+from pisces.validation import check_discount
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The nearest states of one MDP to each state of the other."""
+
+    nearest_x: IntArray
+    """For each state y, the states x by increasing distance d(x, y), [m, k]; the first of equally near ones first."""
+
+    nearest_y: IntArray
+    """For each state x, the states y by increasing distance d(x, y), [n, k]."""
+
+
+def nearest_neighbours(distance: ArrayLike, count: int = 1) -> Neighbours:
+    """The `count` nearest states in both directions of a distance matrix [n, m]; NaN counts as infinitely far."""
+    matrix = _check_distance(distance)
+    if count < 1:
+        raise UserError(f"expected a count of neighbours >= 1, got {count}")
+    filled = np.where(np.isnan(matrix), np.inf, matrix)
+    return Neighbours(
+        np.argsort(filled, axis=0, kind="stable")[:count].T.copy(),
+        np.argsort(filled, axis=1, kind="stable")[:, :count].copy(),
+    )
+
+
+def transfer_policy(distance: ArrayLike | MetricResult, policy_x: ArrayLike) -> NDArray[Any]:
+    """The policy that behaves in y as `policy_x` does in the state nearest to y.
+
+    policy(y) = policy_x(argmin_x d(x, y))      (Section 3, arXiv:2101.05265); the first of equally near states.
+
+    Args:
+        distance: distances [n, m], or the result of a metric.
+        policy_x: policy [n, A], or actions [n].
+
+    Returns:
+        The transferred policy, [m, A] or [m].
+    """
+    matrix = _check_distance(distance)
+    policy = np.asarray(policy_x)
+    if len(policy) != len(matrix):
+        raise UserError(f"expected a policy for {len(matrix)} states, got {len(policy)}")
+    return np.asarray(policy[np.nanargmin(matrix, axis=0)])
+
+
+def transfer_bound(distance: ArrayLike | MetricResult, discount: float) -> FloatArray:
+    """Theorem 1 of arXiv:2101.05265: how far the transferred policy can stray from the optimal one, from each state.
+
+    E[sum_t discount^t TV(transferred(Y_t), optimal(Y_t))] <= (1 + discount) / (1 - discount) * min_x d(x, y), where d
+    is the PSM with the total variation cost and Y_t follows the transferred policy from y. With a result whose
+    certified error is e, the neighbour found may be up to 2 e further than the nearest one, at every step; repeating
+    the paper's induction with that adds e (1 + discount) / (1 - discount) to the distance.
+
+    Args:
+        distance: PSM distances [n, m], or the result of `policy_similarity_metric`.
+        discount: the metric's discount.
+
+    Returns:
+        The bound for every state y, [m].
+    """
+    check_discount(discount)
+    error = distance.error_bound if isinstance(distance, MetricResult) else 0.0
+    nearest = np.nanmin(_check_distance(distance), axis=0)
+    factor = (1 + discount) / (1 - discount)
+    return np.asarray(factor * (nearest + factor * error))
+
+
+def policy_divergence(mdp: FiniteMDP, policy: ArrayLike, reference: ArrayLike, discount: float) -> FloatArray:
+    """The left side of Theorem 1: E[sum_t discount^t TV(policy(Y_t), reference(Y_t))] along `policy`, [m]."""
+    acting, other = check_policy(policy, mdp), check_policy(reference, mdp)
+    variation = 0.5 * np.abs(acting - other).sum(axis=1)
+    return discounted_sums(mdp.policy_chain(acting), variation, discount)
+
+
+def approximation_bound(
+    mdps: Sequence[FiniteMDP],
+    optimal: Sequence[ArrayLike],
+    approximate: Sequence[ArrayLike],
+    discount: float,
+    cost: Cost = total_variation,
+    tolerance: float = 1e-6,
+) -> FloatArray:
+    """How far the PSM of approximate policies can be from the PSM of optimal ones.
+
+    |d*(x, y) - d^(x, y)| <= d((x, optimal), (x, approximate)) + d((y, approximate), (y, optimal))
+    (proposition on suboptimal policies, appendix of arXiv:2101.05265); d is the generalised PSM and the cost must be a
+    pseudometric. The certified errors of both terms are added.
+
+    Args:
+        mdps: the MDPs of x and of y.
+        optimal: their optimal policies.
+        approximate: the policies that were used instead.
+        discount: in [0, 1).
+        cost: cost between policies.
+        tolerance: certified error of each of the two terms.
+
+    Returns:
+        The bound for every pair, [n, m].
+    """
+    if not len(mdps) == len(optimal) == len(approximate) == 2:
+        raise UserError(
+            f"expected two MDPs with two policies each, got {len(mdps)}, {len(optimal)}, {len(approximate)}"
+        )
+    terms = []
+    for mdp, exact, other in zip(mdps, optimal, approximate, strict=True):
+        diagonal = np.repeat(np.arange(mdp.states)[:, None], 2, axis=1)
+        result = policy_similarity_metric(mdp, exact, mdp, other, discount, cost, tolerance, pairs=diagonal)
+        terms.append(np.diagonal(result.distance) + result.error_bound)
+    return np.asarray(terms[0][:, None] + terms[1][None, :])
+
+
+def augmentation_invariance(
+    mdp: FiniteMDP,
+    policy: ArrayLike | None,
+    augmented: FiniteMDP,
+    augmented_policy: ArrayLike | None,
+    augmentation: ArrayLike,
+    discount: float,
+    cost: Cost = total_variation,
+    tolerance: float = 1e-6,
+) -> FloatArray:
+    """How much an augmentation changes optimal behaviour: d*(x, psi(x)) for every state x.
+
+    Zero where the augmented state calls for the same behaviour now and later (proposition on data augmentation,
+    appendix of arXiv:2101.05265).
+
+    Args:
+        mdp: the MDP, n states.
+        policy: its policy; None for the optimal one.
+        augmented: the MDP of augmented states.
+        augmented_policy: its policy; None for the optimal one.
+        augmentation: psi, the state of `augmented` that each state becomes, integers [n].
+        discount: in [0, 1).
+        cost: cost between policies.
+        tolerance: certified error of the distances.
+
+    Returns:
+        The distances, [n].
+    """
+    psi = np.asarray(augmentation)
+    if psi.shape != (mdp.states,) or not np.issubdtype(psi.dtype, np.integer):
+        raise UserError(f"expected the augmentation as {mdp.states} integers, got {psi.dtype} {list(psi.shape)}")
+    pairs = np.stack([np.arange(mdp.states), psi], axis=1)
+    result = policy_similarity_metric(mdp, policy, augmented, augmented_policy, discount, cost, tolerance, pairs=pairs)
+    return np.asarray(result.distance[pairs[:, 0], pairs[:, 1]])
+
+
+def _check_distance(distance: ArrayLike | MetricResult) -> FloatArray:
+    matrix = np.asarray(distance.distance if isinstance(distance, MetricResult) else distance, dtype=np.float64)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise UserError(f"expected distances [n, m] with n, m >= 1, got shape {matrix.shape}")
+    if np.isnan(matrix).all(axis=0).any():
+        state = int(np.flatnonzero(np.isnan(matrix).all(axis=0))[0])
+        raise UserError(f"expected a distance to at least one state, got only NaN for state {state}")
+    return matrix

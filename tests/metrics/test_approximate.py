@@ -1,0 +1,82 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_mdps import policy_rows, random_mdp, random_policy
+
+from pisces.errors import UserError
+from pisces.metrics import (
+    mico_distance,
+    pi_bisimulation_metric,
+    policy_similarity_metric,
+    reward_difference,
+    sinkhorn_metric,
+)
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(SEEDS, st.sampled_from([0.0, 0.5, 0.95]))
+def test_mico_solves_its_linear_system(seed, discount):
+    rng = np.random.default_rng(seed)
+    x, y = random_mdp(rng, 4), random_mdp(rng, 6)
+    policy_x, policy_y = random_policy(rng, x), random_policy(rng, y)
+    rows_x, rows_y = policy_rows(x, policy_x), policy_rows(y, policy_y)
+    cost = reward_difference(x.policy_rewards(policy_x), y.policy_rewards(policy_y))
+    exact = np.linalg.solve(np.eye(24) - discount * np.kron(rows_x, rows_y), cost.ravel()).reshape(4, 6)
+    result = mico_distance(x, policy_x, y, policy_y, discount)
+    assert result.error_bound <= 1e-6
+    assert np.abs(result.distance - exact).max() <= result.error_bound
+
+
+@given(SEEDS)
+def test_mico_bounds_pi_bisimulation_from_above(seed):
+    rng = np.random.default_rng(seed)
+    mdp = random_mdp(rng, 6)
+    policy = random_policy(rng, mdp)
+    loose = mico_distance(mdp, policy, mdp, policy, 0.9).distance
+    tight = pi_bisimulation_metric(mdp, policy, mdp, policy, 0.9).distance
+    assert (tight <= loose + 2e-6).all()
+    assert np.diagonal(loose).max() > 0
+
+
+@given(SEEDS, st.sampled_from([0.0, 0.7, 0.9]), st.sampled_from([0.3, 0.01]))
+@settings(max_examples=15)
+def test_sinkhorn_bounds_hold(seed, discount, regularization):
+    rng = np.random.default_rng(seed)
+    x, y = random_mdp(rng, 5, support=3), random_mdp(rng, 4, support=2, decimals=1)
+    policy_x, policy_y = random_policy(rng, x), random_policy(rng, y)
+    exact = policy_similarity_metric(x, policy_x, y, policy_y, discount, tolerance=1e-9).distance
+    rough = sinkhorn_metric(x, policy_x, y, policy_y, discount, regularization=regularization)
+    assert np.abs(rough.distance - exact).max() <= rough.error_bound + 1e-9
+
+
+def test_less_regularisation_certifies_a_smaller_error():
+    rng = np.random.default_rng(0)
+    x = random_mdp(rng, 8, support=4)
+    policy = random_policy(rng, x)
+    errors = [
+        sinkhorn_metric(x, policy, x, policy, 0.5, tolerance=1e-4, regularization=strength, steps=100).error_bound
+        for strength in (0.5, 0.05, 0.005)
+    ]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.05
+
+
+def test_bad_input():
+    mdp = random_mdp(np.random.default_rng(0), 3)
+    policy = np.full((3, 2), 0.5)
+    with pytest.raises(UserError, match="regularization > 0"):
+        sinkhorn_metric(mdp, policy, mdp, policy, 0.9, regularization=0.0)
+    with pytest.raises(UserError, match="tolerance"):
+        mico_distance(mdp, policy, mdp, policy, 0.9, tolerance=0.0)
+
+
+def test_metrics_do_without_torch():
+    script = "import sys, pisces.metrics; print('torch' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "False\n"
+    )

@@ -9,6 +9,7 @@ import pytest
 
 from pisces.cli import main
 from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_halves, optimal_rewards
+from pisces.metrics import FiniteMDP, bisimulation_metric
 from pisces.trajectories import Trajectory
 
 TINY = ["--preset", "smoke", "--set", "epochs=1", "evaluations=1", "evaluation_draws=1"]
@@ -82,6 +83,25 @@ def test_metric_explains_bad_arguments(arguments, message, tmp_path, capsys):
     save_optimal(tmp_path / "x.npz", 25)
     assert main(["metric", str(tmp_path / "x.npz"), str(tmp_path / "x.npz"), *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_metric_of_mdps(tmp_path, capsys):
+    generator = np.random.default_rng(0)
+    transitions = generator.dirichlet(np.ones(4), (4, 2))
+    mdp = FiniteMDP(transitions, generator.random((4, 2)))
+    mdp.save(tmp_path / "mdp.npz")
+    path = str(tmp_path / "mdp.npz")
+    assert main(["metric", path, path, "--metric", "bisimulation", "--out", str(tmp_path / "out")]) == 0
+    with np.load(tmp_path / "out" / "distance.npz") as archive:
+        expected = bisimulation_metric(mdp, mdp, 0.99)
+        np.testing.assert_allclose(archive["distance"], expected.distance, atol=2e-6)
+        assert 0 < archive["error_bound"] <= 1e-6
+    assert "4 x 4 distances, exact to" in capsys.readouterr().out
+    save_optimal(tmp_path / "x.npz", 25)
+    assert main(["metric", path, str(tmp_path / "x.npz")]) == 2
+    assert "got one of each" in capsys.readouterr().err
+    assert main(["metric", path, path, "--metric", "bisim"]) == 2
+    assert "did you mean 'bisimulation'" in capsys.readouterr().err
 
 
 def test_metric_explains_missing_files(tmp_path, capsys):

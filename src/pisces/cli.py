@@ -160,33 +160,35 @@ def metric(
     x: Annotated[Path, tyro.conf.Positional],
     y: Annotated[Path, tyro.conf.Positional],
     discount: float = 0.99,
+    metric: str = "psm",
     cost: str = "auto",
     last: str = "self-loop",
+    tolerance: float = 1e-6,
     out: Path = Path("metric"),
 ) -> None:
-    """Measure the distances between the states of two trajectories.
+    """Measure the distances between the states of two trajectories, or of two finite MDPs.
 
     Args:
-        x: a trajectory (npz, written by Trajectory.save).
-        y: another.
+        x: a trajectory (npz, written by Trajectory.save) or an MDP (npz, written by FiniteMDP.save).
+        y: another; for an MDP, the same file again gives the distances within it.
         discount: discount of the metric, in [0, 1).
-        cost: total-variation, l1, reward (pi-bisimulation), or auto for the policy similarity metric.
-        last: self-loop or stop, what follows the last pair of states.
+        metric: for MDPs: psm, pi-bisimulation, bisimulation or mico; policies are the optimal ones.
+        cost: for trajectories: total-variation, l1, reward (pi-bisimulation), or auto for the policy similarity metric.
+        last: for trajectories: self-loop or stop, what follows the last pair of states.
+        tolerance: for MDPs: certified error at which to stop.
         out: folder for distance.npz, nearest.csv and heat_map.png.
     """
-    from pisces.reports.metric import compare_trajectories
-    from pisces.trajectories import Trajectory
+    from pisces.reports.metric import compare_files
 
-    report = compare_trajectories(Trajectory.load(x), Trajectory.load(y), discount, cost, last)  # type: ignore[arg-type]
+    report = compare_files(x, y, discount, metric, cost, last, tolerance)  # type: ignore[arg-type]
     paths = report.write(out, x.stem, y.stem)
-    table = Table("state of x", "nearest of y", "distance", title=f"{report.cost}, discount {discount}")
+    table = Table("state of x", "nearest of y", "distance", title=f"{report.name}, discount {discount}")
     for i in range(min(len(report.nearest), 10)):
         table.add_row(str(i), str(report.nearest[i]), f"{report.distance[i, report.nearest[i]]:.6g}")
     console.print(table)
-    console.print(
-        f"{report.distance.shape[0]} x {report.distance.shape[1]} distances: {', '.join(map(str, paths))}",
-        soft_wrap=True,
-    )
+    size = f"{report.distance.shape[0]} x {report.distance.shape[1]} distances"
+    bound = f", exact to {report.error_bound:.1e}" if report.error_bound else ""
+    console.print(f"{size}{bound}: {', '.join(map(str, paths))}", soft_wrap=True)
 
 
 @app.command

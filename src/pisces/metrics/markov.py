@@ -122,9 +122,9 @@ def bisimulation_metric(
     mdp_x: FiniteMDP,
     mdp_y: FiniteMDP,
     discount: float,
-    cost: Cost = reward_difference,
     tolerance: float = 1e-6,
     *,
+    cost: Cost = reward_difference,
     pairs: ArrayLike | None = None,
     threads: int | None = None,
     progress: bool | Progress = False,
@@ -138,8 +138,8 @@ def bisimulation_metric(
         mdp_x: the first MDP, n states.
         mdp_y: the second MDP, m states, with the same number of actions; action a means the same in both.
         discount: in [0, 1).
-        cost: cost of every pair of rewards of one action, given as arrays [n] and [m].
         tolerance: the solver stops when the certified error is at most this.
+        cost: cost of every pair of rewards of one action, given as arrays [n] and [m].
         pairs: only these pairs [k, 2] of states, and the pairs they reach, are solved.
         threads: number of threads; all cores (at most 8) if None. The answer does not depend on it.
         progress: True for a progress bar, or a function of (rounds, certified error).

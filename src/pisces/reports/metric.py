@@ -1,4 +1,4 @@
-"""Distances between the states of two trajectories, as files and a picture."""
+"""Distances between the states of two trajectories or MDPs, as files and a picture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pisces.errors import UserError, unknown_name
-from pisces.metrics import l1_distance, reward_difference, sequence_metric, total_variation
+from pisces.metrics import (
+    FiniteMDP,
+    compare_mdps,
+    is_mdp_file,
+    l1_distance,
+    reward_difference,
+    sequence_metric,
+    total_variation,
+)
 from pisces.metrics.sequence import Last
 from pisces.reports.figures import heat_map
 from pisces.trajectories import Trajectory
@@ -24,8 +32,10 @@ class MetricReport:
 
     distance: FloatArray
     """Distances, [n, m]."""
-    cost: str
-    """The cost they are built on."""
+    name: str
+    """The metric's name, or that of the cost it is built on."""
+    error_bound: float = 0.0
+    """Certified error of every distance."""
 
     @property
     def nearest(self) -> NDArray[np.int64]:
@@ -38,12 +48,31 @@ class MetricReport:
             raise UserError(f"expected an output folder, got {str(out)!r}, which is a file")
         out.mkdir(parents=True, exist_ok=True)
         paths = [out / "distance.npz", out / "nearest.csv", out / "heat_map.png"]
-        np.savez_compressed(paths[0], distance=self.distance, nearest=self.nearest)
+        np.savez_compressed(
+            paths[0], distance=self.distance, nearest=self.nearest, error_bound=np.float64(self.error_bound)
+        )
         rows = (f"{i},{j},{self.distance[i, j]:.9g}" for i, j in enumerate(self.nearest))
         paths[1].write_text("state_x,nearest_state_y,distance\n" + "\n".join(rows) + "\n")
-        title = f"{self.cost.replace('-', ' ')} metric"
-        heat_map(self.distance, title, f"state of {name_x}", f"state of {name_y}").savefig(paths[2], dpi=130)
+        heat_map(self.distance, self.name, f"state of {name_x}", f"state of {name_y}").savefig(paths[2], dpi=130)
         return paths
+
+
+def compare_files(
+    x: Path, y: Path, discount: float, metric: str, cost: str, last: Last, tolerance: float
+) -> MetricReport:
+    """Measures distances between two files, both of trajectories or both of MDPs; see the functions below."""
+    if is_mdp_file(x) and is_mdp_file(y):
+        mdp_x = FiniteMDP.load(x)
+        mdp_y = mdp_x if x.resolve() == y.resolve() else FiniteMDP.load(y)
+        found = compare_mdps(mdp_x, mdp_y, discount, metric, tolerance=tolerance, progress=True)
+        return MetricReport(found.result.distance, metric, found.result.error_bound)
+    if is_mdp_file(x) != is_mdp_file(y):
+        raise UserError(f"expected two trajectories or two MDPs, got one of each: {str(x)!r} and {str(y)!r}")
+    if metric != "psm":
+        raise UserError(
+            f"expected an MDP file for the metric {metric!r}, got trajectories; for rewards use --cost reward"
+        )
+    return compare_trajectories(Trajectory.load(x), Trajectory.load(y), discount, cost, last)
 
 
 def compare_trajectories(

@@ -12,6 +12,7 @@ from pisces.experiments.jumping_data import task_metrics
 from pisces.experiments.store import RESULT, RUN_INFO, RunFolder, write_atomically
 from pisces.reports import page
 from pisces.reports.figures import frames_strip, heat_map, learning_curves, solved_grid
+from pisces.reports.results import command_of
 
 NAMES = ("without PSE", "with PSE")
 TASK_X, TASK_Y = JumpingTask(25, 10), JumpingTask(45, 10)
@@ -112,12 +113,5 @@ def _metric_section() -> list[str]:
 
 
 def _command_section(results: list[dict[str, Any]]) -> list[str]:
-    commands = []
-    for result in results:
-        config = result["config"]
-        line = f"pisces train jumping --method {config['method']} --grid {config['grid']} --seed {config['seed']}"
-        line += f" --preset {config['preset']}"
-        if config["study"]:
-            line += " --set " + config["study"].replace(",", " ")
-        commands.append(line)
+    commands = [command_of(result["config"]) for result in results]
     return ["<h2>Run them again</h2>", page.code("\n".join(commands))]

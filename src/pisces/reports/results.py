@@ -1,13 +1,26 @@
-"""Results of finished runs, wherever they lie below a folder."""
+"""Results of finished runs, wherever they lie below some folders."""
 
 from __future__ import annotations
 
 import json
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pisces.experiments.store import RESULT
+from pisces.errors import UserError
+from pisces.experiments.store import CHECKPOINT, RESULT, RUN_INFO
+
+HEADLINES: Mapping[str, str] = {
+    "test_solved_percent": "jumping",
+    "red_test_solved_percent": "jumping",
+    "error": "lqr",
+    "test_return": "distracting",
+}
+"""The number that a result is judged by, and the experiment that it tells of."""
 
 
 @dataclass(frozen=True)
@@ -20,17 +33,161 @@ class Results:
     """Result files that could not be read; they are left alone."""
 
 
+@dataclass(frozen=True)
+class StoredRun:
+    """One finished run."""
+
+    folder: Path
+    """Its run folder."""
+    result: dict[str, Any]
+    """Its result file."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Its config."""
+        config: dict[str, Any] = self.result["config"]
+        return config
+
+    @property
+    def headline(self) -> str:
+        """The name of the number that it is judged by."""
+        return next(name for name in HEADLINES if name in self.result)
+
+    @property
+    def experiment(self) -> str:
+        """The experiment's name."""
+        return HEADLINES[self.headline]
+
+    @property
+    def setting(self) -> str:
+        """The config without the seed, as canonical JSON: runs that agree in it differ by chance alone."""
+        rest = {name: value for name, value in self.config.items() if name != "seed"}
+        return json.dumps(rest, sort_keys=True)
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the trained agent is there."""
+        return (self.folder / CHECKPOINT).exists()
+
+    @cached_property
+    def version(self) -> str | None:
+        """The version of pisces that ran it, if it was written down."""
+        try:
+            info = json.loads((self.folder / RUN_INFO).read_text())
+        except (OSError, ValueError):
+            return None
+        return str(info["pisces"]) if isinstance(info, dict) and "pisces" in info else None
+
+
+@dataclass(frozen=True)
+class StoredRuns:
+    """The runs below some folders."""
+
+    runs: tuple[StoredRun, ...]
+    """The finished runs, each config once, sorted by setting and seed."""
+    skipped: tuple[str, ...] = ()
+    """One line per result file that was left out: its path and why."""
+
+    def of(self, experiment: str) -> list[StoredRun]:
+        """The runs of one experiment."""
+        return [run for run in self.runs if run.experiment == experiment]
+
+    def versions(self) -> dict[str, int]:
+        """How many runs each version of pisces made, as far as it is known."""
+        return dict(sorted(Counter(run.version for run in self.runs if run.version is not None).items()))
+
+
 def read_results(*roots: Path) -> Results:
     """Reads all result files below the given folders."""
     rows, damaged = [], []
-    for path in sorted(path for root in roots for path in root.rglob(RESULT)):
-        try:
-            content = json.loads(path.read_text())
-        except (OSError, ValueError):
+    for path in _result_files(roots):
+        content = _read(path)
+        if content is None:
             damaged.append(path)
-            continue
-        if isinstance(content, dict) and isinstance(content.get("config"), dict):
-            rows.append(content)
         else:
-            damaged.append(path)
+            rows.append(content)
     return Results(tuple(rows), tuple(damaged))
+
+
+def read_runs(roots: Sequence[Path]) -> StoredRuns:
+    """Reads all finished runs below the given folders; a run that lies in several of them counts once.
+
+    Files that can't be used are named and left alone.
+    """
+    for root in roots:
+        if not root.is_dir():
+            raise UserError(f"expected a folder of runs, got {str(root)!r}, which is not a folder")
+    chosen: dict[str, StoredRun] = {}
+    skipped = []
+    for path in _result_files(roots):
+        content = _read(path)
+        problem = "not a readable result" if content is None else _problem(content)
+        if content is None or problem is not None:
+            skipped.append(f"{path}: {problem}")
+            continue
+        run, key = StoredRun(path.parent, content), json.dumps(content["config"], sort_keys=True)
+        if key not in chosen or (run.has_checkpoint and not chosen[key].has_checkpoint):
+            chosen[key] = run
+    order = sorted(chosen.values(), key=lambda run: (run.experiment, run.setting, int(run.config["seed"])))
+    return StoredRuns(tuple(order), tuple(skipped))
+
+
+def command_of(config: Mapping[str, Any]) -> str:
+    """Returns the command that repeats a run of the jumping task."""
+    words = ["pisces", "train", "jumping", "--method", config["method"], "--grid", config["grid"]]
+    words += ["--seed", config["seed"], "--preset", config["preset"]]
+    if config.get("colors"):
+        words.append("--colors")
+    for name in ("epsilon", "training_tasks", "threads"):
+        flag = f"--{name.replace('_', '-')}"
+        if name in _changes(config) or (name == "threads" and config.get(name, 1) != 1):
+            words += [flag, config[name]]
+    settings = [f"{name}={config['settings'][name]}" for name in _changes(config) if name in config["settings"]]
+    words += ["--set", *settings] if settings else []
+    return " ".join(shlex.quote(str(word)) for word in words)
+
+
+def _changes(config: Mapping[str, Any]) -> list[str]:
+    return [item.partition("=")[0] for item in str(config.get("study") or "").split(",") if item]
+
+
+def _result_files(roots: Iterable[Path]) -> list[Path]:
+    return sorted({path.resolve(): path for root in roots for path in root.rglob(RESULT)}.values())
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) and isinstance(content.get("config"), dict) else None
+
+
+def _problem(result: Mapping[str, Any]) -> str | None:
+    """Says what a result lacks, or None if it is whole."""
+    headline = next((name for name in HEADLINES if name in result), None)
+    if headline is None:
+        return f"none of {', '.join(HEADLINES)} in it; a result of another version?"
+    if not isinstance(result[headline], int | float):
+        return f"expected a number as {headline}"
+    config = result["config"]
+    if not isinstance(config.get("method"), str) or not isinstance(config.get("seed"), int):
+        return "a config without method and seed"
+    return _jumping_problem(result) if HEADLINES[headline] == "jumping" else None
+
+
+def _jumping_problem(result: Mapping[str, Any]) -> str | None:
+    config = result["config"]
+    if not isinstance(config.get("grid"), str) or not isinstance(config.get("settings"), dict):
+        return "a config without grid and settings"
+    lists = [result.get(name) for name in ("tasks", "actions", "train_tasks", "curve")]
+    if not all(isinstance(value, list) for value in lists) or not isinstance(result.get("solved"), str):
+        return "tasks, solved, actions, train_tasks or curve is missing; a result of another version?"
+    count = len(result["tasks"])
+    if not len(result["solved"]) == len(result["actions"]) == count:
+        return f"expected solved and actions of {count} tasks, got {len(result['solved'])} and {len(result['actions'])}"
+    if set(result["solved"]) - set("01") or any(set(str(actions)) - set("01") for actions in result["actions"]):
+        return "expected solved and actions as strings of 0 and 1"
+    if any(not isinstance(task, list) or len(task) != 3 for task in result["tasks"]):
+        return "expected tasks as [position, height, color]"
+    return None

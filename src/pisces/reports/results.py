@@ -7,10 +7,12 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from pisces.envs.grids import all_tasks
+from pisces.envs.jumping import AGENT_WIDTH
 from pisces.errors import UserError
 from pisces.experiments.store import CHECKPOINT, RESULT, RUN_INFO
 
@@ -147,6 +149,13 @@ def command_of(config: Mapping[str, Any]) -> str:
     return " ".join(shlex.quote(str(word)) for word in words)
 
 
+@cache
+def task_rows(colors: bool) -> list[list[Any]]:
+    """The tasks of a result with or without colours, as result files list them: [position, height, color]."""
+    chosen = ("red", "green") if colors else ("white",)
+    return [[task.obstacle_position, task.floor_height, color] for color in chosen for task in all_tasks()]
+
+
 def _changes(config: Mapping[str, Any]) -> list[str]:
     return [item.partition("=")[0] for item in str(config.get("study") or "").split(",") if item]
 
@@ -183,11 +192,13 @@ def _jumping_problem(result: Mapping[str, Any]) -> str | None:
     lists = [result.get(name) for name in ("tasks", "actions", "train_tasks", "curve")]
     if not all(isinstance(value, list) for value in lists) or not isinstance(result.get("solved"), str):
         return "tasks, solved, actions, train_tasks or curve is missing; a result of another version?"
-    count = len(result["tasks"])
-    if not len(result["solved"]) == len(result["actions"]) == count:
-        return f"expected solved and actions of {count} tasks, got {len(result['solved'])} and {len(result['actions'])}"
-    if set(result["solved"]) - set("01") or any(set(str(actions)) - set("01") for actions in result["actions"]):
+    expected = task_rows(bool(config.get("colors")))
+    if result["tasks"] != expected:
+        return f"expected the {len(expected)} tasks of this version, got {len(result['tasks'])} others"
+    lengths = [position - AGENT_WIDTH + 1 for position, _, _ in expected]
+    if len(result["solved"]) != len(expected) or [len(str(actions)) for actions in result["actions"]] != lengths:
+        return "expected one solved flag per task and one action per state before its obstacle"
+    if set(result["solved"]) - set("01") or set("".join(map(str, result["actions"]))) - set("01"):
         return "expected solved and actions as strings of 0 and 1"
-    if any(not isinstance(task, list) or len(task) != 3 for task in result["tasks"]):
-        return "expected tasks as [position, height, color]"
-    return None
+    rows = [*result["train_tasks"], *result["curve"]]
+    return None if all(isinstance(row, dict) for row in rows) else "expected objects in train_tasks and curve"

@@ -41,6 +41,15 @@ OURS = (
 )
 
 
+def own_source(config: Mapping[str, Any]) -> tuple[str, str, bool, float] | None:
+    """What a run counts for in the tables: method, grid, colours and epsilon; None if anything else was changed."""
+    epsilon = float(config.get("epsilon") or 0.0)
+    study = f"epsilon={epsilon}" if epsilon else ""
+    if config.get("preset") != "paper" or (config.get("study") or "") != study:
+        return None
+    return config["method"], config["grid"], bool(config.get("colors")), epsilon
+
+
 def jumping_tables(results: Iterable[ResultRow]) -> list[Table]:
     """All tables that have at least one run of ours."""
     rows = list(results)
@@ -56,8 +65,7 @@ def table_1(results: Iterable[ResultRow]) -> Table:
     rows: list[TableRow] = []
     for method in [*TABLE_1, *others]:
         augmented, name = TABLE_1.get(method, ("yes" if method.startswith("randconv") else "", method))
-        published = JUMPING.get(method, {})
-        row = [Cell(tuple(cells.get((method, grid), ())), published.get(grid)) for grid in GRIDS]
+        row = [_cell(cells, method, grid) for grid in GRIDS]
         rows.append((augmented, name, *row))
     note = OURS.format(spread="standard deviation", percent=95)
     header = ("data augmentation", "method", *GRIDS)
@@ -69,11 +77,15 @@ def table_2(results: Iterable[ResultRow]) -> Table:
     cells = group_jumping(results)
     rows: list[TableRow] = []
     for metric, methods in TABLE_2.items():
-        row = [Cell(tuple(cells.get((method, "wide"), ())), JUMPING[method]["wide"]) for method in methods]
-        rows.append((metric, *row))
+        rows.append((metric, *(_cell(cells, method, "wide") for method in methods)))
     note = "RandConv and an embedding of a metric, wide grid. " + OURS.format(spread="standard deviation", percent=95)
     header = ("metric / embedding", "l2-embeddings", "CMEs")
     return Table("table2", "Table 2: metrics and embeddings (%)", note, header, tuple(rows))
+
+
+def _cell(cells: Mapping[tuple[str, str], list[float]], method: str, grid: str) -> Cell:
+    published = JUMPING.get(method, {}).get(grid)
+    return Cell(tuple(cells.get((method, grid), ())), published, source=(method, grid, False, 0.0))
 
 
 def color_scores(results: Iterable[ResultRow], color: str) -> dict[str, tuple[float, ...]]:
@@ -82,8 +94,7 @@ def color_scores(results: Iterable[ResultRow], color: str) -> dict[str, tuple[fl
     value = f"{color}_test_solved_percent"
     for result in results:
         config = result["config"]
-        own = config.get("preset") == "paper" and config.get("colors") and not config.get("study")
-        if own and config["grid"] == "wide" and value in result:
+        if own_source(config) == (config["method"], "wide", True, 0.0) and value in result:
             scores[config["method"]] = (*scores.get(config["method"], ()), float(result[value]))
     return scores
 
@@ -96,8 +107,8 @@ def color_table(results: Iterable[ResultRow]) -> Table:
     rows: list[TableRow] = []
     for method in methods:
         name = TABLE_1[method][1] if method in TABLE_1 else method
-        published = JUMPING_COLORS.get(method, {})
-        row = [Cell(scores[c].get(method, ()), published.get(c), "error", 0.99) for c in ("red", "green")]
+        published, source = JUMPING_COLORS.get(method, {}), (method, "wide", True, 0.0)
+        row = [Cell(scores[c].get(method, ()), published.get(c), "error", 0.99, source) for c in ("red", "green")]
         rows.append((name, *row))
     note = "Wide grid, red and green obstacles together. " + OURS.format(spread="standard error", percent=99)
     header = ("method", "red", "green")
@@ -110,9 +121,7 @@ def epsilon_scores(results: Iterable[ResultRow]) -> dict[tuple[str, float], tupl
     for result in results:
         config = result["config"]
         epsilon = float(config.get("epsilon") or 0.0)
-        own = config.get("study") in ("", None) if epsilon == 0 else config.get("study") == f"epsilon={epsilon}"
-        plain = config.get("preset") == "paper" and not config.get("colors") and config["grid"] == "wide"
-        if own and plain and "test_solved_percent" in result:
+        if own_source(config) == (config["method"], "wide", False, epsilon) and "test_solved_percent" in result:
             key = (config["method"], epsilon)
             scores[key] = (*scores.get(key, ()), float(result["test_solved_percent"]))
     studied = {method for method, epsilon in scores if epsilon > 0}

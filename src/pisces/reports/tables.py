@@ -27,6 +27,8 @@ class Cell:
     """What stands in parentheses, as in the paper: "deviation" or "error"."""
     confidence: float = 0.95
     """Of the interval that Markdown shows."""
+    source: tuple[str, str, bool, float] | None = None
+    """The runs behind it: method, grid, whether with colours, and epsilon."""
 
     def __str__(self) -> str:
         return f"{self.ours()} / {self.published or '–'}"

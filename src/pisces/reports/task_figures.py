@@ -76,7 +76,7 @@ def _displayable(pixels: torch.Tensor) -> NDArray[np.float32]:
     return np.asarray(stretched if stretched.shape[2] == 3 else stretched[..., 0], dtype=np.float32)
 
 
-def trajectories(tasks: tuple[JumpingTask, ...] = (TASK_X, TASK_Y), every: int = 4) -> Figure:
+def trajectories(tasks: tuple[JumpingTask, ...] = (TASK_X, TASK_Y), every: int = 6) -> Figure:
     """Draws optimal episodes in one picture each: blocks fade from early to late (Fig. 1)."""
     figure = Figure(figsize=(3.1 * len(tasks), 3.3), layout="constrained")
     for axes, task in zip(figure.subplots(1, len(tasks), squeeze=False)[0], tasks, strict=True):

@@ -32,9 +32,9 @@ ORDER = list(JUMPING)
 
 def settings_of(runs: StoredRuns) -> list[list[StoredRun]]:
     """Runs that differ in their seeds alone, together; in the paper's order of methods."""
-    groups: dict[str, list[StoredRun]] = {}
+    groups: dict[tuple[str, str], list[StoredRun]] = {}
     for run in runs.runs:
-        groups.setdefault(run.setting, []).append(run)
+        groups.setdefault((run.experiment, run.setting), []).append(run)
     return sorted(groups.values(), key=lambda group: _place(group[0]))
 
 
@@ -66,8 +66,7 @@ def page_data(
 ) -> dict[str, Any]:
     """All that the page's scripts need, in JSON values; long lists are base64 strings of bits or numbers."""
     groups = settings_of(runs)
-    numbers = {group[0].setting: number for number, group in enumerate(groups)}
-    packed = [_packed_run(run, numbers[run.setting]) for group in groups for run in group]
+    packed = [_packed_run(run, number) for number, group in enumerate(groups) for run in group]
     return {
         "settings": [_packed_setting(group) for group in groups],
         "runs": packed,

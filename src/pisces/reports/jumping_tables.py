@@ -16,7 +16,7 @@ from pisces.reports.statistics import (
     median,
     probability_of_improvement,
 )
-from pisces.reports.tables import GRIDS, Cell, Table, escape_markdown, group_jumping, markdown
+from pisces.reports.tables import GRIDS, Cell, Table, escape_markdown, group_jumping, in_order, markdown
 
 ResultRow = Mapping[str, Any]
 TableRow = tuple[str | Cell, ...]
@@ -142,7 +142,7 @@ def epsilon_table(results: Iterable[ResultRow]) -> Table:
 def grid_scores(results: Iterable[ResultRow]) -> dict[str, Scores]:
     """The methods that have at least two runs on every grid that any of them has, as scores by grid."""
     cells = {key: values for key, values in group_jumping(results).items() if len(values) > 1}
-    grids = sorted({grid for _, grid in cells}, key=lambda grid: (grid not in GRIDS, grid))
+    grids = in_order(grid for _, grid in cells)
     methods = sorted({method for method, _ in cells if all((method, grid) in cells for grid in grids)})
     return {method: Scores({grid: tuple(cells[method, grid]) for grid in grids}) for method in methods}
 

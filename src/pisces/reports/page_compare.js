@@ -137,7 +137,8 @@ function makeSide(letter, setting) {
   const source = element("button", { type: "button", class: "link", click: () => showSource([side.setting]) }, "command and config");
   side.node = element("section", { "aria-label": `Method ${letter}` },
     element("div", { class: "controls" }, labelled(`Method ${letter}`, method), labelled("Run", side.runs), labelled("Shade", shade), side.colorLabel),
-    side.summary, source, element("div", { class: "grid-frame" }, side.grid), element("h3", {}, "Episode"), side.screen, side.caption);
+    side.summary, element("div", { class: "grid-frame" }, side.grid), source);
+  side.player = element("figure", {}, element("strong", {}, letter), side.screen, element("figcaption", {}, side.caption));
   sideOptions(side);
   return side;
 }
@@ -171,11 +172,25 @@ function drawVerdict() {
     + `A run of B beats a run of A with probability ${chance} (${x.length} x ${y.length} pairs).`;
 }
 
+// A task that tells the methods apart: the first one that B solves and A does not, or that just one of them solves.
+function tellingTask() {
+  const [a, b] = comparison.sides, found = [null, null];
+  for (let position = FIRST_POSITION; position < FIRST_POSITION + POSITIONS; position++) {
+    for (let height = FIRST_HEIGHT; height < FIRST_HEIGHT + HEIGHTS; height++) {
+      const [x, y] = [a, b].map((side) => share(side, { position, height, color: sideColor(side) }) >= 0.5);
+      if (x !== y) found[y ? 0 : 1] ??= { position, height };
+    }
+  }
+  return found[0] || found[1] || comparison.task;
+}
+
 function startComparison() {
   const able = data.settings.map((_, number) => number).filter((number) => data.settings[number].grids);
   if (!able.length) { byId("compare").hidden = true; return; }
   comparison.sides = [makeSide("A", able[0]), makeSide("B", able[Math.min(1, able.length - 1)])];
+  comparison.task = tellingTask();
   byId("sides").append(...comparison.sides.map((side) => side.node));
+  byId("episodes").append(...comparison.sides.map((side) => side.player));
   byId("step").addEventListener("input", (event) => { togglePlay(false); comparison.step = Number(event.target.value); drawStep(); });
   byId("play").addEventListener("click", () => togglePlay());
   byId("back").addEventListener("click", () => { togglePlay(false); step(-1); });

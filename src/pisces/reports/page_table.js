@@ -4,14 +4,15 @@ const SHOWN_ROWS = 200;
 
 const VIEWS = {
   settings: {
-    columns: [["method"], ["grid"], ["changes"], ["measure"], ["seeds", "number"], ["mean", "number"],
-      ["deviation", "number"], ["95 % interval", "number"], ["interquartile mean", "number"], ["paper", "number"]],
+    columns: [["method"], ["grid"], ["changes"], ["mean", "number"], ["seeds", "number"], ["deviation", "number"],
+      ["95 % interval", "number"], ["interquartile mean", "number"], ["paper", "number"], ["measure"]],
     rows: () => data.settings.map((setting, number) => {
       const told = setting.summary;
       return {
         settings: [number],
-        cells: [setting.method, setting.grid, setting.changes, setting.measure, told.count, told.mean, told.deviation,
-          told.low === null ? "–" : `${percent(told.low)} to ${percent(told.high)}`, told.iqm, setting.paper],
+        cells: [setting.method, setting.grid, setting.changes, told.mean, told.count, told.deviation,
+          told.low === null ? "–" : `${percent(told.low)} to ${percent(told.high)}`, told.iqm, setting.paper,
+          setting.measure],
       };
     }),
   },
@@ -37,14 +38,16 @@ function compareCells(x, y) {
   return String(x ?? "").localeCompare(String(y ?? ""), undefined, { numeric: true });
 }
 
-function cellText(value) {
-  if (typeof value === "number") return Number.isInteger(value) ? String(value) : value.toFixed(1);
+const WHOLE = new Set(["seed", "seeds"]);
+
+function cellText(value, column) {
+  if (typeof value === "number") return WHOLE.has(column) ? String(value) : value.toFixed(1);
   return value === null || value === undefined || value === "" ? "–" : value;
 }
 
 function chosenRows(view) {
   const kept = view.rows().filter((row) => {
-    const text = row.cells.map(cellText).join(" ").toLowerCase();
+    const text = row.cells.map((value, place) => cellText(value, view.columns[place][0])).join(" ").toLowerCase();
     return tableState.words.every((word) => text.includes(word));
   });
   const sign = tableState.descending ? -1 : 1;
@@ -66,7 +69,7 @@ function tableHead(view) {
 
 function tableRow(view, row) {
   return element("tr", {}, ...row.cells.map((value, place) => {
-    const text = cellText(value), kind = view.columns[place][1];
+    const [column, kind] = view.columns[place], text = cellText(value, column);
     if (place > 0) return element("td", { class: kind }, text);
     const label = `${text}: command and config`;
     return element("td", {}, element("button", { type: "button", class: "link", title: label, click: () => showSource(row.settings) }, text));

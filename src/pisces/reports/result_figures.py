@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pisces.reports.figures import LINE_COLORS, draw_tiles, draw_training, plain_axes, plain_text, solved_tiles
 from pisces.reports.paper import JUMPING_COLORS
 from pisces.reports.statistics import Scores, performance_profile, summarize
-from pisces.reports.tables import GRIDS, percent_interval
+from pisces.reports.tables import in_order, percent_interval
 
 Result = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
@@ -128,5 +128,5 @@ def profiles(scores: Mapping[str, Scores]) -> Figure:
 
 def by_grid(groups: Mapping[tuple[str, str], Sequence[Result]]) -> dict[str, dict[str, Sequence[Result]]]:
     """Sorts results by grid, then method."""
-    grids = sorted({grid for _, grid in groups}, key=lambda grid: (grid not in GRIDS, grid))
+    grids = in_order(grid for _, grid in groups)
     return {grid: {method: runs for (method, name), runs in groups.items() if name == grid} for grid in grids}

@@ -119,7 +119,7 @@ def read_runs(roots: Sequence[Path]) -> StoredRuns:
     for root in roots:
         if not root.is_dir():
             raise UserError(f"expected a folder of runs, got {str(root)!r}, which is not a folder")
-    chosen: dict[str, StoredRun] = {}
+    chosen: dict[tuple[str, str], StoredRun] = {}
     skipped = []
     for path in _result_files(roots):
         content = _read(path)
@@ -127,7 +127,8 @@ def read_runs(roots: Sequence[Path]) -> StoredRuns:
         if content is None or problem is not None:
             skipped.append(f"{path}: {problem}")
             continue
-        run, key = StoredRun(path.parent, content), json.dumps(content["config"], sort_keys=True)
+        run = StoredRun(path.parent, content)
+        key = (run.experiment, json.dumps(run.config, sort_keys=True))
         if key not in chosen or (run.has_checkpoint and not chosen[key].has_checkpoint):
             chosen[key] = run
     order = sorted(chosen.values(), key=lambda run: (run.experiment, run.setting, int(run.config["seed"])))

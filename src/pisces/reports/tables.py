@@ -128,6 +128,11 @@ def jumping_table(results: Iterable[Mapping[str, Any]]) -> str:
     return markdown(["method", *(f"{grid}: ours / paper (%)" for grid in GRIDS)], rows)
 
 
+def in_order(grids: Iterable[str]) -> list[str]:
+    """Grids in the paper's order, then others."""
+    return sorted(set(grids), key=lambda grid: (GRIDS.index(grid) if grid in GRIDS else len(GRIDS), grid))
+
+
 def group_jumping(
     results: Iterable[Mapping[str, Any]], value: str = "test_solved_percent"
 ) -> dict[tuple[str, str], list[float]]:

@@ -119,6 +119,7 @@ def test_page_needs_no_network_and_runs_no_text_of_runs(tmp_path, write_run):
         (["mixed"], "got 0.1.0 (1 runs), 0.2.0 (1 runs); report on their folders"),
         (["mixed", "--projection", "tsne"], "expected projection to be one of"),
         (["mixed", "--mixed-versions", "--out", "damaged/result.json"], "which is a file"),
+        (["single", "--projection", "none", "--out", "damaged/result.json/x"], "a folder that can be written to"),
     ],
 )
 def test_bad_input_gives_one_line_and_code_two(arguments, message, tmp_path, monkeypatch, capsys, write_run):
@@ -128,6 +129,7 @@ def test_bad_input_gives_one_line_and_code_two(arguments, message, tmp_path, mon
     (tmp_path / "damaged" / "result.json").write_text("[]")
     write_run(tmp_path / "mixed", seed=0)
     write_run(tmp_path / "mixed", seed=1, version="0.2.0")
+    write_run(tmp_path / "single")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
     assert main(["report", *arguments]) == 2
     error = capsys.readouterr().err

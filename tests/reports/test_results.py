@@ -42,7 +42,9 @@ def test_other_experiments_are_told_by_their_numbers(tmp_path):
     ("change", "reason"),
     [
         (lambda r: r.pop("test_solved_percent"), "another version"),
-        (lambda r: r.update(test_solved_percent="x"), "a number as test_solved_percent"),
+        (lambda r: r.update(test_solved_percent="x"), "a finite number as test_solved_percent"),
+        (lambda r: r.update(train_solved_percent=float("nan")), "a finite number as train_solved_percent"),
+        (lambda r: r["config"].update(epsilon="x"), "a number as epsilon"),
         (lambda r: r["config"].pop("seed"), "without method and seed"),
         (lambda r: r["config"].pop("settings"), "without grid and settings"),
         (lambda r: r.pop("actions"), "is missing"),
@@ -50,7 +52,9 @@ def test_other_experiments_are_told_by_their_numbers(tmp_path):
         (lambda r: r.update(solved="1"), "one solved flag per task"),
         (lambda r: r["actions"].__setitem__(0, "0"), "one action per state"),
         (lambda r: r.update(solved="2" * 286), "strings of 0 and 1"),
-        (lambda r: r.update(curve=[1]), "objects in train_tasks and curve"),
+        (lambda r: r.update(curve=[1]), "rows of numbers in curve"),
+        (lambda r: r["curve"][0].update(iteration=None), "rows of numbers in curve"),
+        (lambda r: r["train_tasks"][3].pop("color"), "expected train_tasks with"),
     ],
 )
 def test_unusable_results_are_named_and_left_alone(change, reason, tmp_path, write_run):

@@ -66,10 +66,14 @@ def write_report(roots: Sequence[Path], out: Path, projection: str = "umap", mix
     tables = jumping_tables(results)
     embeddings = _embeddings(runs, projection, notes)
     figures = _figures(runs, embeddings)
-    files = [*_write_tables(tables, aggregate_table(results), out), *_write_figures(figures, out)]
-    shown = {caption: figure for name, (caption, figure) in figures.items() if not name.startswith("solved_")}
     page = out / "report.html"
-    write_atomically(page, explorer_page(runs, page_data(runs, tables, embeddings), notes, shown))
+    shown = {caption: figure for name, (caption, figure) in figures.items() if not name.startswith("solved_")}
+    text = explorer_page(runs, page_data(runs, tables, embeddings), notes, shown)
+    try:
+        files = [*_write_tables(tables, aggregate_table(results), out), *_write_figures(figures, out)]
+        _write(page, text)
+    except OSError as error:
+        raise UserError(f"expected a folder that can be written to, got {str(out)!r}: {error.strerror}") from error
     return Written(page, tuple(files), tuple(notes))
 
 

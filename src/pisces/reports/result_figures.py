@@ -91,7 +91,7 @@ def epsilon_curve(scores: Mapping[tuple[str, float], Sequence[float]]) -> Figure
 
 def color_bars(scores: Mapping[str, Sequence[float]], names: Mapping[str, str]) -> Figure:
     """Draws unseen red tasks solved by method, with 99 % intervals of the mean; a line marks the paper's mean."""
-    figure = Figure(figsize=(5.2, 3.2), layout="constrained")
+    figure = Figure(figsize=(max(5.2, 1.5 * len(scores)), 3.2), layout="constrained")
     axes = figure.subplots()
     for place, (method, values) in enumerate(scores.items()):
         mean = summarize(values).mean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,7 @@ HEADLINES: Mapping[str, str] = {
     "test_return": "distracting",
 }
 """The number that a result is judged by, and the experiment that it tells of."""
+TASK_KEYS = {"obstacle_position", "floor_height", "color"}
 
 
 @dataclass(frozen=True)
@@ -178,8 +180,10 @@ def _problem(result: Mapping[str, Any]) -> str | None:
     headline = next((name for name in HEADLINES if name in result), None)
     if headline is None:
         return f"none of {', '.join(HEADLINES)} in it; a result of another version?"
-    if not isinstance(result[headline], int | float):
-        return f"expected a number as {headline}"
+    wrong = [name for name in result if name == headline or name.endswith("solved_percent")]
+    wrong = [name for name in wrong if not _is_number(result[name])]
+    if wrong:
+        return f"expected a finite number as {wrong[0]}"
     config = result["config"]
     if not isinstance(config.get("method"), str) or not isinstance(config.get("seed"), int):
         return "a config without method and seed"
@@ -201,5 +205,12 @@ def _jumping_problem(result: Mapping[str, Any]) -> str | None:
         return "expected one solved flag per task and one action per state before its obstacle"
     if set(result["solved"]) - set("01") or set("".join(map(str, result["actions"]))) - set("01"):
         return "expected solved and actions as strings of 0 and 1"
-    rows = [*result["train_tasks"], *result["curve"]]
-    return None if all(isinstance(row, dict) for row in rows) else "expected objects in train_tasks and curve"
+    if not all(isinstance(row, dict) and row.keys() >= TASK_KEYS for row in result["train_tasks"]):
+        return "expected train_tasks with obstacle_position, floor_height and color"
+    if not all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in result["curve"]):
+        return "expected rows of numbers in curve"
+    return None if _is_number(config.get("epsilon") or 0) else "expected a number as epsilon"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 STAMP := .venv/.installed
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check format readme bench
+.PHONY: help install demo test test-all test-browser chromium check format readme bench
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -20,10 +20,20 @@ demo: $(STAMP)  ## Train with and without policy similarity embeddings and write
 	$(BIN)/pisces demo --out demo
 
 test: $(STAMP)  ## Run the tests (minutes)
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
 
 test-all: $(STAMP)  ## Run all tests, the slow ones too
 	$(BIN)/python -m pytest -n 2
+
+test-browser: $(STAMP) chromium  ## Run the tests of the report page in headless Chromium
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	$(BIN)/python -m pytest -m browser tests/browser
+
+# Debian's chromium; only root can install it.
+chromium:
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null; then exit 0; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy chromium; \
+	else echo "make test-browser needs chromium: ask an administrator for 'apt-get install chromium'"; exit 1; fi
 
 check: $(STAMP)  ## Format, lint, types and tests: what CI runs
 	$(BIN)/ruff format --check .

@@ -192,6 +192,29 @@ def metric(
 
 
 @app.command
+def report(
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = (),
+    out: Path = Path("report"),
+    projection: str = "umap",
+    mixed_versions: bool = False,
+) -> None:
+    """Write tables beside the paper's, figures, and a page to explore the runs with.
+
+    Args:
+        runs: folders with run folders anywhere below them.
+        out: folder of report.html, tables/ and figures/.
+        projection: umap or pca for the embeddings of runs with checkpoints, none to leave them out.
+        mixed_versions: accept runs of several versions of pisces in one report.
+    """
+    from pisces.reports.report import write_report
+
+    written = write_report(runs, out, projection, mixed_versions)
+    for note in written.notes:
+        errors.print(f"pisces: {note}", markup=False)
+    console.print(f"report: {written.page}, and {len(written.files)} tables and figures beside it", soft_wrap=True)
+
+
+@app.command
 def doctor() -> None:
     """Say what works on this machine and how to mend the rest."""
     from pisces.reports.doctor import examine

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from pisces.agents.checkpoint import load_checkpoint
+from pisces.agents.encoders import Encoder
 from pisces.agents.imitation import evaluation_kernels, load_module
 from pisces.agents.networks import REPRESENTATION, JumpingNetwork
 from pisces.agents.settings import ImitationSettings
@@ -49,6 +50,12 @@ class JumpingPolicy:
         features = self._network.represent(self._image(observation))
         embedding = features if self._loss is None else self._loss.embed(features)
         return np.asarray(embedding[0].numpy(), dtype=np.float32)
+
+    @torch.no_grad()
+    def embed_all(self, encoder: Encoder) -> NDArray[np.float32]:
+        """What `embed` gives for each observation of an encoder's data set, [n, k]; see `agents.encoders`."""
+        features = encoder.represent_all(self._network, None)
+        return np.asarray((features if self._loss is None else self._loss.embed(features)).numpy(), dtype=np.float32)
 
     def _image(self, observation: ArrayLike) -> Tensor:
         frames = np.asarray(observation, dtype=np.float32)

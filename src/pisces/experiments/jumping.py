@@ -158,32 +158,19 @@ def config_from_dict(values: Mapping[str, Any]) -> JumpingConfig:
 
 def command_line(config: JumpingConfig, out: str | Path) -> str:
     """The command that runs one config."""
-    words = [
-        "pisces",
-        "train",
-        EXPERIMENT,
-        "--method",
-        config.method,
-        "--grid",
-        config.grid,
-        "--seed",
-        str(config.seed),
-    ]
-    words += ["--preset", config.preset]
-    if config.colors:
+    return f"{command_of(config.as_dict())} --out {shlex.quote(str(out))}"
+
+
+def command_of(config: Mapping[str, Any]) -> str:
+    """The command that repeats the run of a config as result files hold it, perhaps of another version."""
+    changed = [item.partition("=")[0] for item in str(config.get("study") or "").split(",") if item]
+    words = ["pisces", "train", EXPERIMENT, "--method", config["method"], "--grid", config["grid"]]
+    words += ["--seed", config["seed"], "--preset", config["preset"]]
+    if config.get("colors"):
         words.append("--colors")
-    if config.epsilon:
-        words += ["--epsilon", str(config.epsilon)]
-    if config.training_tasks != TRAINING_TASKS:
-        words += ["--training-tasks", str(config.training_tasks)]
-    if config.threads != 1:
-        words += ["--threads", str(config.threads)]
-    base = make_config(config.method, config.grid, config.seed, config.preset, config.colors)
-    changes = [
-        f"{name}={getattr(config.settings, name)}"
-        for name in ImitationSettings.names()
-        if getattr(config.settings, name) != getattr(base.settings, name)
-    ]
-    if changes:
-        words += ["--set", *changes]
-    return shlex.join([*words, "--out", str(out)])
+    for name in ("epsilon", "training_tasks", "threads"):
+        if name in changed or (name == "threads" and config.get(name, 1) != 1):
+            words += [f"--{name.replace('_', '-')}", config[name]]
+    settings = [f"{name}={config['settings'][name]}" for name in changed if name in config["settings"]]
+    words += ["--set", *settings] if settings else []
+    return shlex.join(map(str, words))

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from pisces.envs.jumping import JumpingTask, optimal_halves
-from pisces.experiments.jumping import EXPERIMENT
+from pisces.experiments.jumping import command_of
 from pisces.experiments.jumping_data import task_metrics
-from pisces.experiments.registry import experiment
 from pisces.experiments.store import RESULT, RUN_INFO, RunFolder, write_atomically
 from pisces.reports import page
 from pisces.reports.figures import frames_strip, heat_map, learning_curves, solved_grid
@@ -114,6 +113,5 @@ def _metric_section() -> list[str]:
 
 
 def _command_section(results: list[dict[str, Any]]) -> list[str]:
-    jumping = experiment(EXPERIMENT)
-    commands = [jumping.command_line(jumping.config_from_dict(result["config"]), "runs") for result in results]
+    commands = [command_of(result["config"]) for result in results]
     return ["<h2>Run them again</h2>", page.code("\n".join(commands))]

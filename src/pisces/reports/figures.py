@@ -24,19 +24,40 @@ def solved_grid(result: Mapping[str, Any], title: str, color: str | None = None)
     figure = Figure(figsize=(6.2, 2.9), layout="constrained")
     axes = figure.subplots()
     color = color or result["tasks"][0][2]
+    draw_tiles(axes, solved_tiles(result, color))
+    draw_training(axes, result, color)
+    axes.set_title(plain_text(title), fontsize=10)
+    return figure
+
+
+def solved_tiles(result: Mapping[str, Any], color: str) -> NDArray[np.float64]:
+    """Which tasks of one colour a run solved, [11 heights, 26 positions]."""
     tiles = np.zeros((len(GRID_HEIGHTS), len(GRID_POSITIONS)))
     for (position, height, task_color), solved in zip(result["tasks"], result["solved"], strict=True):
         if task_color == color:
             tiles[height - GRID_HEIGHTS[0], position - GRID_POSITIONS[0]] = int(solved)
-    draw_tiles(axes, tiles)
+    return tiles
+
+
+def plain_text(text: str) -> str:
+    """Text that matplotlib shows as it is: a dollar sign starts no formula."""
+    return text.replace("$", r"\$")
+
+
+def draw_training(axes: Any, result: Mapping[str, Any], color: str) -> None:
+    """Marks a run's training tasks of one colour with T."""
     for task in result["train_tasks"]:
         if task["color"] == color:
             axes.text(
                 task["obstacle_position"], task["floor_height"], "T", color=TRAINING, ha="center", va="center",
                 fontsize=9, fontweight="bold",
             )  # fmt: skip
-    axes.set_title(title, fontsize=10)
-    return figure
+
+
+def plain_axes(axes: Any) -> None:
+    """A light grid, and no frame at the top and right."""
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def draw_tiles(axes: Any, tiles: NDArray[np.float64]) -> None:
@@ -62,9 +83,8 @@ def learning_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]], value: st
     axes.set_xlabel("iteration")
     axes.set_ylabel(label)
     axes.set_ylim(0, 100)
-    axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain_axes(axes)
     return figure
 
 

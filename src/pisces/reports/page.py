@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.resources import files
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from pisces.reports.figures import data_uri
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1d1d1f; --paper: #ffffff; --soft: #6b6b70; --line: #d8d8dc; --tint: #f4f4f6; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #ececf0; --paper: #17171a; --soft: #a0a0a8; --line: #3a3a40; --tint: #222227; }
-}
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto;
-  max-width: 64rem; padding: 1.5rem 1rem 4rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; }
-p, li { max-width: 46rem; } .soft { color: var(--soft); font-size: .92rem; }
-.lead { font-size: 1.15rem; }
-.row { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1rem; }
-figure { margin: 0; } figure img { width: 100%; height: auto; background: #fff; border-radius: 6px; }
-figcaption { color: var(--soft); font-size: .9rem; }
-table { border-collapse: collapse; margin: .5rem 0; } th, td { padding: .3rem .8rem .3rem 0; text-align: left;
-  border-bottom: 1px solid var(--line); }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-pre { background: var(--tint); padding: .7rem .9rem; border-radius: 6px; overflow-x: auto; font-size: .88rem; }
-.scroll { overflow-x: auto; }
-"""
+
+def asset(name: str) -> str:
+    """Reads a file that is part of the page, from beside this module."""
+    return files("pisces.reports").joinpath(name).read_text(encoding="utf-8")
 
 
-def page(title: str, body: Iterable[str]) -> str:
-    """Puts a page together from its parts, which must be escaped already."""
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body><main>\n"
-        + "\n".join(body)
-        + "\n</main></body></html>\n"
-    )
+def page(title: str, body: Iterable[str], data: Any = None, script: str = "") -> str:
+    """Puts a page together from its parts, which must be escaped already.
+
+    A page may fetch nothing and run nothing but `script`, which finds `data` as JSON in the element of that id.
+    """
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"script-src 'sha256-{digest}'; " if script else ""
+    policy = f"default-src 'none'; {allowed}img-src data:; style-src 'unsafe-inline'"
+    parts = [
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        f"<title>{escape(title)}</title><style>{asset('page.css')}</style></head>\n<body><main>\n",
+        "\n".join(body),
+        "\n</main>",
+    ]
+    if script:
+        parts += [
+            f'<script type="application/json" id="data">{embedded_json(data)}</script>\n<script>{script}</script>'
+        ]
+    return "".join(parts) + "</body></html>\n"
+
+
+def embedded_json(data: Any) -> str:
+    """JSON that can stand inside a script element: no character of it can end the element."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def paragraph(text: str, kind: str = "") -> str:

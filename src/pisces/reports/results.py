@@ -1,13 +1,29 @@
-"""Results of finished runs, wherever they lie below a folder."""
+"""Results of finished runs, wherever they lie below some folders."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from pisces.experiments.store import RESULT
+from pisces.envs.grids import all_tasks
+from pisces.envs.jumping import AGENT_WIDTH
+from pisces.errors import UserError
+from pisces.experiments.store import CHECKPOINT, RESULT, RUN_INFO
+
+HEADLINES: Mapping[str, str] = {
+    "test_solved_percent": "jumping",
+    "red_test_solved_percent": "jumping",
+    "error": "lqr",
+    "test_return": "distracting",
+}
+"""The number that a result is judged by, and the experiment that it tells of."""
+TASK_KEYS = {"obstacle_position", "floor_height", "color"}
 
 
 @dataclass(frozen=True)
@@ -20,17 +36,161 @@ class Results:
     """Result files that could not be read; they are left alone."""
 
 
+@dataclass(frozen=True)
+class StoredRun:
+    """One finished run."""
+
+    folder: Path
+    """Its run folder."""
+    result: dict[str, Any]
+    """Its result file."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Its config."""
+        config: dict[str, Any] = self.result["config"]
+        return config
+
+    @property
+    def headline(self) -> str:
+        """The name of the number that it is judged by."""
+        return next(name for name in HEADLINES if name in self.result)
+
+    @property
+    def experiment(self) -> str:
+        """The experiment's name."""
+        return HEADLINES[self.headline]
+
+    @property
+    def setting(self) -> str:
+        """The config without the seed, as canonical JSON: runs that agree in it differ by chance alone."""
+        rest = {name: value for name, value in self.config.items() if name != "seed"}
+        return json.dumps(rest, sort_keys=True)
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the trained agent is there."""
+        return (self.folder / CHECKPOINT).exists()
+
+    @cached_property
+    def version(self) -> str | None:
+        """The version of pisces that ran it, if it was written down."""
+        try:
+            info = json.loads((self.folder / RUN_INFO).read_text())
+        except (OSError, ValueError):
+            return None
+        return str(info["pisces"]) if isinstance(info, dict) and "pisces" in info else None
+
+
+@dataclass(frozen=True)
+class StoredRuns:
+    """The runs below some folders."""
+
+    runs: tuple[StoredRun, ...]
+    """The finished runs, each config once, sorted by setting and seed."""
+    skipped: tuple[str, ...] = ()
+    """One line per result file that was left out: its path and why."""
+
+    def of(self, experiment: str) -> list[StoredRun]:
+        """The runs of one experiment."""
+        return [run for run in self.runs if run.experiment == experiment]
+
+    def versions(self) -> dict[str, int]:
+        """How many runs each version of pisces made, as far as it is known."""
+        return dict(sorted(Counter(run.version for run in self.runs if run.version is not None).items()))
+
+
 def read_results(*roots: Path) -> Results:
     """Reads all result files below the given folders."""
     rows, damaged = [], []
-    for path in sorted(path for root in roots for path in root.rglob(RESULT)):
-        try:
-            content = json.loads(path.read_text())
-        except (OSError, ValueError):
+    for path in _result_files(roots):
+        content = _read(path)
+        if content is None:
             damaged.append(path)
-            continue
-        if isinstance(content, dict) and isinstance(content.get("config"), dict):
-            rows.append(content)
         else:
-            damaged.append(path)
+            rows.append(content)
     return Results(tuple(rows), tuple(damaged))
+
+
+def read_runs(roots: Sequence[Path]) -> StoredRuns:
+    """Reads all finished runs below the given folders; a run that lies in several of them counts once.
+
+    Files that can't be used are named and left alone.
+    """
+    for root in roots:
+        if not root.is_dir():
+            raise UserError(f"expected a folder of runs, got {str(root)!r}, which is not a folder")
+    chosen: dict[tuple[str, str], StoredRun] = {}
+    skipped = []
+    for path in _result_files(roots):
+        content = _read(path)
+        problem = "not a readable result" if content is None else _problem(content)
+        if content is None or problem is not None:
+            skipped.append(f"{path}: {problem}")
+            continue
+        run = StoredRun(path.parent, content)
+        key = (run.experiment, json.dumps(run.config, sort_keys=True))
+        if key not in chosen or (run.has_checkpoint and not chosen[key].has_checkpoint):
+            chosen[key] = run
+    order = sorted(chosen.values(), key=lambda run: (run.experiment, run.setting, int(run.config["seed"])))
+    return StoredRuns(tuple(order), tuple(skipped))
+
+
+@cache
+def task_rows(colors: bool) -> list[list[Any]]:
+    """The tasks of a result with or without colours, as result files list them: [position, height, color]."""
+    chosen = ("red", "green") if colors else ("white",)
+    return [[task.obstacle_position, task.floor_height, color] for color in chosen for task in all_tasks()]
+
+
+def _result_files(roots: Iterable[Path]) -> list[Path]:
+    return sorted({path.resolve(): path for root in roots for path in root.rglob(RESULT)}.values())
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) and isinstance(content.get("config"), dict) else None
+
+
+def _problem(result: Mapping[str, Any]) -> str | None:
+    """Says what a result lacks, or None if it is whole."""
+    headline = next((name for name in HEADLINES if name in result), None)
+    if headline is None:
+        return f"none of {', '.join(HEADLINES)} in it; a result of another version?"
+    wrong = [name for name in result if name == headline or name.endswith("solved_percent")]
+    wrong = [name for name in wrong if not _is_number(result[name])]
+    if wrong:
+        return f"expected a finite number as {wrong[0]}"
+    config = result["config"]
+    if not isinstance(config.get("method"), str) or not isinstance(config.get("seed"), int):
+        return "a config without method and seed"
+    return _jumping_problem(result) if HEADLINES[headline] == "jumping" else None
+
+
+def _jumping_problem(result: Mapping[str, Any]) -> str | None:
+    config = result["config"]
+    if not isinstance(config.get("grid"), str) or not isinstance(config.get("settings"), dict):
+        return "a config without grid and settings"
+    lists = [result.get(name) for name in ("tasks", "actions", "train_tasks", "curve")]
+    if not all(isinstance(value, list) for value in lists) or not isinstance(result.get("solved"), str):
+        return "tasks, solved, actions, train_tasks or curve is missing; a result of another version?"
+    expected = task_rows(bool(config.get("colors")))
+    if result["tasks"] != expected:
+        return f"expected the {len(expected)} tasks of this version, got {len(result['tasks'])} others"
+    lengths = [position - AGENT_WIDTH + 1 for position, _, _ in expected]
+    if len(result["solved"]) != len(expected) or [len(str(actions)) for actions in result["actions"]] != lengths:
+        return "expected one solved flag per task and one action per state before its obstacle"
+    if set(result["solved"]) - set("01") or set("".join(map(str, result["actions"]))) - set("01"):
+        return "expected solved and actions as strings of 0 and 1"
+    if not all(isinstance(row, dict) and row.keys() >= TASK_KEYS for row in result["train_tasks"]):
+        return "expected train_tasks with obstacle_position, floor_height and color"
+    if not all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in result["curve"]):
+        return "expected rows of numbers in curve"
+    return None if _is_number(config.get("epsilon") or 0) else "expected a number as epsilon"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

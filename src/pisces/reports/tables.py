@@ -1,14 +1,112 @@
-"""Tables in Markdown, in the paper's layout, from results."""
+"""Tables in the paper's layout, from results: the paper's number beside ours."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
 from pisces.reports.paper import JUMPING, Published
+from pisces.reports.statistics import mean_interval, summarize
 
 GRIDS = ("wide", "narrow", "random")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Our runs, and what the paper reports for them."""
+
+    values: tuple[float, ...] = ()
+    """One percentage per run."""
+    published: Published | None = None
+    """The paper's number."""
+    spread: str = "deviation"
+    """What stands in parentheses, as in the paper: "deviation" or "error"."""
+    confidence: float = 0.95
+    """Of the interval that Markdown shows."""
+    source: tuple[str, str, bool, float] | None = None
+    """The runs behind it: method, grid, whether with colours, and epsilon."""
+
+    def __str__(self) -> str:
+        return f"{self.ours()} / {self.published or '–'}"
+
+    def ours(self) -> str:
+        """Mean, spread, number of seeds and interval."""
+        if not self.values:
+            return "–"
+        told = summarize(self.values)
+        interval = percent_interval(self.values, self.confidence)
+        if interval is None:
+            return f"**{told.mean:.1f}**, n={told.count}"
+        spread = told.deviation if self.spread == "deviation" else told.error
+        return f"**{told.mean:.1f}** ({spread:.1f}), n={told.count} [{interval[0]:.1f}, {interval[1]:.1f}]"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose cells hold runs."""
+
+    name: str
+    """The stem of its files."""
+    title: str
+    """What it shows."""
+    note: str
+    """How to read it."""
+    header: tuple[str, ...]
+    """The columns."""
+    rows: tuple[tuple[str | Cell, ...], ...]
+    """Labels, then cells."""
+
+    @property
+    def filled(self) -> bool:
+        """Whether any cell has runs of ours."""
+        return any(isinstance(cell, Cell) and cell.values for row in self.rows for cell in row)
+
+    def markdown(self) -> str:
+        """The table as Markdown, with title and note."""
+        body = markdown(self.header, ([escape_markdown(str(cell)) for cell in row] for row in self.rows))
+        return f"## {self.title}\n\n{self.note}\n\n{body}"
+
+    def csv(self) -> str:
+        """The table as CSV, one line per cell."""
+        labels = [name for name, cell in zip(self.header, self.rows[0], strict=True) if not isinstance(cell, Cell)]
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow([*labels, "column", *CSV_NUMBERS])
+        for row in self.rows:
+            names = [cell for cell in row if not isinstance(cell, Cell)]
+            for column, cell in zip(self.header, row, strict=True):
+                if isinstance(cell, Cell):
+                    writer.writerow([*names, column, *csv_numbers(cell)])
+        return buffer.getvalue()
+
+
+CSV_NUMBERS = (
+    "seeds", "mean", "standard_deviation", "standard_error", "median", "interquartile_mean",
+    "low_95", "high_95", "low_99", "high_99", "paper_mean", "paper_spread",
+)  # fmt: skip
+
+
+def csv_numbers(cell: Cell) -> list[str]:
+    """A cell's numbers in the order of `CSV_NUMBERS`; what is not known stays empty."""
+    published = [cell.published.mean, cell.published.deviation] if cell.published else ["", ""]
+    if not cell.values:
+        return ["0", *[""] * 9, *map(str, published)]
+    told = summarize(cell.values)
+    numbers: list[Any] = [told.mean, told.deviation, told.error, told.median, told.interquartile_mean]
+    for confidence in (0.95, 0.99):
+        numbers += percent_interval(cell.values, confidence) or ("", "")
+    shown = ["" if value != value or value == "" else f"{value:.6g}" for value in numbers]
+    return [str(told.count), *shown, *map(str, published)]
+
+
+def percent_interval(values: Sequence[float], confidence: float) -> tuple[float, float] | None:
+    """Student's interval of a mean of percentages, cut off at 0 and 100; None for a single run."""
+    interval = mean_interval(values, confidence)
+    return None if interval is None else (max(interval.low, 0.0), min(interval.high, 100.0))
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -30,6 +128,11 @@ def jumping_table(results: Iterable[Mapping[str, Any]]) -> str:
     return markdown(["method", *(f"{grid}: ours / paper (%)" for grid in GRIDS)], rows)
 
 
+def in_order(grids: Iterable[str]) -> list[str]:
+    """Grids in the paper's order, then others."""
+    return sorted(set(grids), key=lambda grid: (GRIDS.index(grid) if grid in GRIDS else len(GRIDS), grid))
+
+
 def group_jumping(
     results: Iterable[Mapping[str, Any]], value: str = "test_solved_percent"
 ) -> dict[tuple[str, str], list[float]]:
@@ -40,6 +143,13 @@ def group_jumping(
         if config.get("preset") == "paper" and not config.get("colors") and not config.get("study") and value in result:
             cells.setdefault((config["method"], config["grid"]), []).append(float(result[value]))
     return cells
+
+
+def escape_markdown(text: str) -> str:
+    """Keeps text from run folders from breaking a Markdown table, or from being markup in it."""
+    for character, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
+        text = text.replace(character, name)
+    return " ".join(text.split())
 
 
 def _cell(values: Sequence[float] | None, published: Published | None) -> str:

@@ -1,0 +1,122 @@
+"""What trained agents make of the states of optimal episodes; needs run folders with checkpoints."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from pisces.agents import load
+from pisces.agents.encoders import Encoder, make_encoder
+from pisces.envs.grids import GRID_POSITIONS
+from pisces.envs.jumping import DECISIONS, Color, JumpingTask, optimal_halves, stack_frames
+from pisces.errors import UserError, unknown_name
+from pisces.reports.figures import LINE_COLORS, plain_text
+from pisces.reports.results import StoredRun
+
+FloatArray = NDArray[np.float64]
+HEIGHTS = (10, 15, 20)
+SHOWN_POSITIONS, SHOWN_HEIGHT = range(20, 46, 5), 10
+"""The tasks whose states are drawn as points."""
+DIMENSIONS = 64
+LABELS = range(44, -60, -6)
+"""Distances to the obstacle that label points: before the jump, at it (14), and behind it."""
+PROJECTIONS = ("umap", "pca", "none")
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """The states of many optimal episodes as one agent embeds them."""
+
+    tasks: tuple[JumpingTask, ...]
+    """The tasks, K of them."""
+    directions: NDArray[np.int8]
+    """Unit vectors [K, 56, k] times 127; their products are cosine similarities."""
+    points: FloatArray
+    """The states of the drawn tasks in the plane, [P, 56, 2]."""
+    drawn: tuple[JumpingTask, ...]
+    """The drawn tasks, P of them."""
+    projection: str
+    """How the points were made."""
+
+
+def embed_run(run: StoredRun, projection: str, seed: int = 0) -> Embedding:
+    """Embeds the optimal episodes of all obstacle positions and three floor heights with a run's agent."""
+    color: Color = "red" if run.config.get("colors") else "white"
+    tasks, encoder = _episodes(color)
+    vectors = load(run.folder).embed_all(encoder).astype(np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units = (vectors / np.maximum(lengths, 1e-12)).reshape(len(tasks), DECISIONS, -1)
+    drawn = tuple(t for t in tasks if t.obstacle_position in SHOWN_POSITIONS and t.floor_height == SHOWN_HEIGHT)
+    chosen = units[[tasks.index(task) for task in drawn]]
+    points = project(chosen.reshape(-1, units.shape[2]), projection, seed).reshape(len(drawn), DECISIONS, 2)
+    return Embedding(tasks, quantize(units), points, drawn, projection.upper())
+
+
+@cache
+def _episodes(color: Color) -> tuple[tuple[JumpingTask, ...], Encoder]:
+    tasks = tuple(JumpingTask(p, h, color) for h in HEIGHTS for p in GRID_POSITIONS)
+    observations = np.concatenate([stack_frames(optimal_halves(task)) for task in tasks])
+    return tasks, make_encoder(observations, torch.device("cpu"))
+
+
+def quantize(units: FloatArray, dimensions: int = DIMENSIONS) -> NDArray[np.int8]:
+    """Unit vectors [..., k] in fewer dimensions and as bytes, such that products change by little.
+
+    The dimensions are those of the largest singular values, without centring: the best for products.
+    """
+    flat = units.reshape(-1, units.shape[-1])
+    if flat.shape[1] > dimensions:
+        _, directions = np.linalg.eigh(flat.T @ flat)
+        flat = flat @ directions[:, ::-1][:, :dimensions]
+    return np.asarray(np.rint(127 * np.clip(flat, -1, 1)), dtype=np.int8).reshape(*units.shape[:-1], -1)
+
+
+def project(vectors: FloatArray, projection: str, seed: int) -> FloatArray:
+    """Puts vectors [n, k] into the plane, [n, 2], by UMAP or by their two principal components."""
+    if projection == "pca":
+        centred = vectors - vectors.mean(axis=0)
+        _, directions = np.linalg.eigh(centred.T @ centred)
+        return np.asarray(centred @ directions[:, :-3:-1], dtype=np.float64)
+    if projection != "umap":
+        raise unknown_name("projection", projection, PROJECTIONS)
+    if not has_umap():
+        raise UserError("projection='umap' needs an extra: pip install 'pisces-rl[report]'")
+    import umap  # slow to import
+
+    # Several optimal states may be embedded alike; UMAP's start from a spectral layout warns of them, PCA's does not.
+    layout = umap.UMAP(random_state=seed, n_jobs=1, init="pca", metric="cosine")
+    return np.asarray(layout.fit_transform(vectors), dtype=np.float64)
+
+
+def has_umap() -> bool:
+    """Whether umap-learn is installed."""
+    return importlib.util.find_spec("umap") is not None
+
+
+def embedding_figure(embeddings: Sequence[tuple[str, Embedding]]) -> Figure:
+    """Draws embedded states: colours are tasks, numbers distances to the obstacle (Fig. 4)."""
+    columns = min(3, len(embeddings))
+    rows = -(-len(embeddings) // columns)
+    figure = Figure(figsize=(4.4 * columns, 4.2 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).flat
+    for axes, (name, embedding) in zip(panels, embeddings, strict=False):
+        for color, task, points in zip(LINE_COLORS, embedding.drawn, embedding.points, strict=False):
+            axes.scatter(*points.T, s=14, color=color, label=str(task.obstacle_position), linewidths=0)
+            for step, point in enumerate(points):
+                distance = task.obstacle_position - step
+                if distance in LABELS:
+                    axes.annotate(str(distance), point, fontsize=7, color=color)
+        axes.set_title(plain_text(f"{name} ({embedding.projection})"), fontsize=10)
+        axes.set_xticks([])
+        axes.set_yticks([])
+    for axes in list(panels):
+        axes.set_axis_off()
+    figure.axes[0].legend(title="obstacle at", fontsize=7, title_fontsize=7, frameon=False)
+    return figure

@@ -1,0 +1,177 @@
+"""The jumping task's tables: Tables 1 and 2, the task with colours, suboptimal policies, and aggregates over grids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pisces.reports.paper import JUMPING, JUMPING_COLORS
+from pisces.reports.statistics import (
+    Interval,
+    Scores,
+    bootstrap_interval,
+    improvement_interval,
+    interquartile_mean,
+    mean,
+    median,
+    probability_of_improvement,
+)
+from pisces.reports.tables import GRIDS, Cell, Table, escape_markdown, group_jumping, in_order, markdown
+
+ResultRow = Mapping[str, Any]
+TableRow = tuple[str | Cell, ...]
+TABLE_1 = {
+    # The paper's rows: whether data are augmented, and what the paper calls the method.
+    "dropout+l2": ("no", "Dropout and l2 reg."),
+    "bisimulation-transfer": ("no", "Bisimulation Transfer"),
+    "pse": ("no", "PSEs"),
+    "randconv": ("yes", "RandConv"),
+    "randconv+bisimulation": ("yes", "RandConv + π*-bisimulation"),
+    "randconv+pse": ("yes", "RandConv + PSEs"),
+}
+TABLE_2 = {
+    "π*-bisimulation": ("randconv+bisimulation", "randconv+bisimulation-cme"),
+    "PSM": ("randconv+psm-l2", "randconv+psm-cme"),
+}
+COLOR_ROWS = ("randconv", "dropout+l2", "randconv+pse", "pse")
+BASELINE = "randconv"
+OURS = (
+    "Ours / the paper's: mean, in parentheses the {spread} between seeds, n = seeds, in brackets the {percent} % "
+    "interval of the mean (Student's, cut off at 0 and 100)."
+)
+
+
+def own_source(config: Mapping[str, Any]) -> tuple[str, str, bool, float] | None:
+    """What a run counts for in the tables: method, grid, colours and epsilon; None if anything else was changed."""
+    epsilon = float(config.get("epsilon") or 0.0)
+    study = f"epsilon={epsilon}" if epsilon else ""
+    if config.get("preset") != "paper" or (config.get("study") or "") != study:
+        return None
+    return config["method"], config["grid"], bool(config.get("colors")), epsilon
+
+
+def jumping_tables(results: Iterable[ResultRow]) -> list[Table]:
+    """All tables that have at least one run of ours."""
+    rows = list(results)
+    tables = [table_1(rows), table_2(rows), color_table(rows), epsilon_table(rows)]
+    return [table for table in tables if table.filled]
+
+
+def table_1(results: Iterable[ResultRow]) -> Table:
+    """Unseen tasks solved by method and grid (Table 1), then methods that the paper does not have."""
+    cells = group_jumping(results)
+    ablation = {method for pair in TABLE_2.values() for method in pair} - set(TABLE_1)
+    others = sorted({method for method, _ in cells} - set(TABLE_1) - ablation)
+    rows: list[TableRow] = []
+    for method in [*TABLE_1, *others]:
+        augmented, name = TABLE_1.get(method, ("yes" if method.startswith("randconv") else "", method))
+        row = [_cell(cells, method, grid) for grid in GRIDS]
+        rows.append((augmented, name, *row))
+    note = OURS.format(spread="standard deviation", percent=95)
+    header = ("data augmentation", "method", *GRIDS)
+    return Table("table1", "Table 1: unseen jumping tasks solved (%)", note, header, tuple(rows))
+
+
+def table_2(results: Iterable[ResultRow]) -> Table:
+    """The ablation of metric and embedding on the wide grid (Table 2)."""
+    cells = group_jumping(results)
+    rows: list[TableRow] = []
+    for metric, methods in TABLE_2.items():
+        rows.append((metric, *(_cell(cells, method, "wide") for method in methods)))
+    note = "RandConv and an embedding of a metric, wide grid. " + OURS.format(spread="standard deviation", percent=95)
+    header = ("metric / embedding", "l2-embeddings", "CMEs")
+    return Table("table2", "Table 2: metrics and embeddings (%)", note, header, tuple(rows))
+
+
+def _cell(cells: Mapping[tuple[str, str], list[float]], method: str, grid: str) -> Cell:
+    published = JUMPING.get(method, {}).get(grid)
+    return Cell(tuple(cells.get((method, grid), ())), published, source=(method, grid, False, 0.0))
+
+
+def color_scores(results: Iterable[ResultRow], color: str) -> dict[str, tuple[float, ...]]:
+    """Unseen tasks of one colour solved by the methods' own runs on the wide grid with colours."""
+    scores: dict[str, tuple[float, ...]] = {}
+    value = f"{color}_test_solved_percent"
+    for result in results:
+        config = result["config"]
+        if own_source(config) == (config["method"], "wide", True, 0.0) and value in result:
+            scores[config["method"]] = (*scores.get(config["method"], ()), float(result[value]))
+    return scores
+
+
+def color_table(results: Iterable[ResultRow]) -> Table:
+    """Unseen red and green tasks solved after training on both (App. F)."""
+    results = list(results)
+    scores = {color: color_scores(results, color) for color in ("red", "green")}
+    methods = [*COLOR_ROWS, *sorted(set(scores["red"]) - set(COLOR_ROWS))]
+    rows: list[TableRow] = []
+    for method in methods:
+        name = TABLE_1[method][1] if method in TABLE_1 else method
+        published, source = JUMPING_COLORS.get(method, {}), (method, "wide", True, 0.0)
+        row = [Cell(scores[c].get(method, ()), published.get(c), "error", 0.99, source) for c in ("red", "green")]
+        rows.append((name, *row))
+    note = "Wide grid, red and green obstacles together. " + OURS.format(spread="standard error", percent=99)
+    header = ("method", "red", "green")
+    return Table("colors", "The task with colours: unseen tasks solved (%)", note, header, tuple(rows))
+
+
+def epsilon_scores(results: Iterable[ResultRow]) -> dict[tuple[str, float], tuple[float, ...]]:
+    """Unseen tasks solved on the wide grid, by method and suboptimality; only of methods with epsilon above zero."""
+    scores: dict[tuple[str, float], tuple[float, ...]] = {}
+    for result in results:
+        config = result["config"]
+        epsilon = float(config.get("epsilon") or 0.0)
+        if own_source(config) == (config["method"], "wide", False, epsilon) and "test_solved_percent" in result:
+            key = (config["method"], epsilon)
+            scores[key] = (*scores.get(key, ()), float(result["test_solved_percent"]))
+    studied = {method for method, epsilon in scores if epsilon > 0}
+    return {key: scores[key] for key in sorted(scores) if key[0] in studied}
+
+
+def epsilon_table(results: Iterable[ResultRow]) -> Table:
+    """PSEs from suboptimal policies; the paper shows these numbers as a figure only."""
+    rows = tuple(
+        (method, f"{epsilon:g}", Cell(values)) for (method, epsilon), values in epsilon_scores(results).items()
+    )
+    note = "PSM of policies that take the other action with probability ε; the paper shows a figure only. "
+    note += OURS.format(spread="standard deviation", percent=95)
+    header = ("method", "ε", "wide")
+    return Table("epsilon", "Suboptimal policies: unseen tasks solved (%)", note, header, rows)
+
+
+def grid_scores(results: Iterable[ResultRow]) -> dict[str, Scores]:
+    """The methods that have at least two runs on every grid that any of them has, as scores by grid."""
+    cells = {key: values for key, values in group_jumping(results).items() if len(values) > 1}
+    grids = in_order(grid for _, grid in cells)
+    methods = sorted({method for method, _ in cells if all((method, grid) in cells for grid in grids)})
+    return {method: Scores({grid: tuple(cells[method, grid]) for grid in grids}) for method in methods}
+
+
+def aggregate_table(results: Iterable[ResultRow]) -> str:
+    """Aggregates over grids with stratified bootstrap intervals, as Markdown; empty without methods to aggregate."""
+    scores = grid_scores(results)
+    if not scores:
+        return ""
+    rows = []
+    for method, runs in scores.items():
+        cells = [f"{f(runs):.1f} {_interval(bootstrap_interval(runs, f))}" for f in (mean, median, interquartile_mean)]
+        better = "–"
+        if BASELINE in scores and method != BASELINE:
+            interval = improvement_interval(runs, scores[BASELINE])
+            better = f"{probability_of_improvement(runs, scores[BASELINE]):.2f} {_interval(interval, 2)}"
+        counts = ", ".join(f"{grid} {len(values)}" for grid, values in runs.runs.items())
+        rows.append([escape_markdown(method), counts, *cells, better])
+    note = "In brackets 95 % bootstrap intervals; runs are drawn anew within each grid."
+    header = [
+        "method",
+        "runs",
+        "mean",
+        "median of all runs",
+        "interquartile mean",
+        f"probability of beating `{BASELINE}`",
+    ]
+    return f"## Aggregates over grids: unseen tasks solved (%)\n\n{note}\n\n{markdown(header, rows)}"
+
+
+def _interval(interval: Interval, digits: int = 1) -> str:
+    return f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"

@@ -1,0 +1,9 @@
+// Brings the page to life; the last of the scripts.
+
+byId("theme").addEventListener("click", changeTheme);
+startTable();
+startPaperTables();
+startComparison();
+startMetric();
+startEmbedding();
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,132 @@
+"""Figures of the jumping task's results: solved-task grids, learning curves, suboptimality, colours, profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from pisces.reports.figures import LINE_COLORS, draw_tiles, draw_training, plain_axes, plain_text, solved_tiles
+from pisces.reports.paper import JUMPING_COLORS
+from pisces.reports.statistics import Scores, performance_profile, summarize
+from pisces.reports.tables import in_order, percent_interval
+
+Result = Mapping[str, Any]
+FloatArray = NDArray[np.float64]
+
+
+def median_grid(results: Sequence[Result], title: str, color: str) -> Figure:
+    """Draws which tasks the runs solve in the median: beige solved, black not, T on training tasks (Fig. 3).
+
+    Runs on the random grid have different training tasks, so one run stands for all: the one in the middle.
+    """
+    shown = results
+    if results[0]["config"]["grid"] == "random" and len(results) > 1:
+        shown = [middle_run(results, color)]
+        title += f"; seed {shown[0]['config']['seed']}, the run in the middle"
+    tiles = np.median([solved_tiles(result, color) for result in shown], axis=0)
+    figure = Figure(figsize=(6.2, 2.9), layout="constrained")
+    axes = figure.subplots()
+    draw_tiles(axes, (tiles >= 0.5).astype(np.float64))
+    draw_training(axes, shown[0], color)
+    axes.set_title(plain_text(title), fontsize=10)
+    return figure
+
+
+def middle_run(results: Sequence[Result], color: str) -> Result:
+    """The run whose number of solved tasks is in the middle."""
+    order = sorted(results, key=lambda result: (solved_tiles(result, color).sum(), result["config"]["seed"]))
+    return order[(len(order) - 1) // 2]
+
+
+def banded_curves(groups: Mapping[str, Sequence[Result]], value: str, title: str) -> Figure:
+    """Draws the median over runs during training, with a band from the 25th to the 75th percentile (App. F)."""
+    figure = Figure(figsize=(6.2, 3.4), layout="constrained")
+    axes = figure.subplots()
+    for number, (name, results) in enumerate(groups.items()):
+        color = LINE_COLORS[number % len(LINE_COLORS)]
+        iterations, rows = curve_matrix(results, value)
+        low, middle, high = np.percentile(rows, [25, 50, 75], axis=0)
+        axes.fill_between(iterations, low, high, color=color, alpha=0.2, linewidth=0)
+        axes.plot(iterations, middle, color=color, marker=".", label=plain_text(f"{name} (n={len(rows)})"))
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("unseen tasks solved (%)")
+    axes.set_title(plain_text(title), fontsize=10)
+    axes.legend(frameon=False, fontsize=8)
+    plain_axes(axes)
+    return figure
+
+
+def curve_matrix(results: Sequence[Result], value: str) -> tuple[FloatArray, FloatArray]:
+    """The evaluations that all runs share: their iterations [k], and the values by run, [n, k]."""
+    curves = [{row["iteration"]: row[value] for row in result["curve"] if value in row} for result in results]
+    shared = sorted(set.intersection(*(set(curve) for curve in curves)))
+    return np.array(shared, dtype=np.float64), np.array([[curve[i] for i in shared] for curve in curves])
+
+
+def epsilon_curve(scores: Mapping[tuple[str, float], Sequence[float]]) -> Figure:
+    """Draws unseen tasks solved over the suboptimality of the metric's policies; bars are one standard deviation."""
+    figure = Figure(figsize=(4.6, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for number, method in enumerate(sorted({method for method, _ in scores})):
+        points = sorted(epsilon for name, epsilon in scores if name == method)
+        told = [summarize(scores[method, epsilon]) for epsilon in points]
+        bars = np.nan_to_num([summary.deviation for summary in told])
+        color = LINE_COLORS[(number + 1) % len(LINE_COLORS)]
+        counts = sorted({summary.count for summary in told})
+        label = f"{method} (n={counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''})"
+        means = [summary.mean for summary in told]
+        axes.errorbar(points, means, yerr=bars, color=color, marker="o", capsize=3, label=plain_text(label))
+    axes.set_ylim(0, 105)
+    axes.set_xlabel("ε, suboptimality of the metric's policies")
+    axes.set_ylabel("unseen tasks solved (%)")
+    axes.legend(frameon=False, fontsize=8, loc="lower left")
+    plain_axes(axes)
+    return figure
+
+
+def color_bars(scores: Mapping[str, Sequence[float]], names: Mapping[str, str]) -> Figure:
+    """Draws unseen red tasks solved by method, with 99 % intervals of the mean; a line marks the paper's mean."""
+    figure = Figure(figsize=(max(5.2, 1.5 * len(scores)), 3.2), layout="constrained")
+    axes = figure.subplots()
+    for place, (method, values) in enumerate(scores.items()):
+        mean = summarize(values).mean
+        interval = percent_interval(values, 0.99)
+        axes.bar(place, mean, color=LINE_COLORS[(place + 1) % len(LINE_COLORS)], width=0.7)
+        if interval is not None:
+            reach = [[mean - interval[0]], [interval[1] - mean]]
+            axes.errorbar(place, mean, yerr=reach, color="#222222", capsize=4)
+        if method in JUMPING_COLORS:
+            axes.hlines(JUMPING_COLORS[method]["red"].mean, place - 0.4, place + 0.4, color="#c0392b", linestyle=":")
+    labels = [plain_text(f"{names.get(method, method)}\nn={len(values)}") for method, values in scores.items()]
+    axes.set_xticks(range(len(labels)), labels, fontsize=8)
+    axes.set_ylabel("unseen red tasks solved (%)")
+    axes.set_ylim(0, 100)
+    plain_axes(axes)
+    return figure
+
+
+def profiles(scores: Mapping[str, Scores]) -> Figure:
+    """Draws which share of the runs solves more than each percentage of unseen tasks, with 95 % bands."""
+    figure = Figure(figsize=(5.2, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for number, (method, runs) in enumerate(scores.items()):
+        profile = performance_profile(runs, np.linspace(0, 100, 101))
+        color = LINE_COLORS[number % len(LINE_COLORS)]
+        axes.fill_between(profile.thresholds, profile.low, profile.high, color=color, alpha=0.2, linewidth=0)
+        axes.plot(profile.thresholds, profile.share, color=color, label=plain_text(method))
+    axes.set_xlabel("unseen tasks solved (%)")
+    axes.set_ylabel("share of runs above")
+    axes.legend(frameon=False, fontsize=8)
+    plain_axes(axes)
+    return figure
+
+
+def by_grid(groups: Mapping[tuple[str, str], Sequence[Result]]) -> dict[str, dict[str, Sequence[Result]]]:
+    """Sorts results by grid, then method."""
+    grids = in_order(grid for _, grid in groups)
+    return {grid: {method: runs for (method, name), runs in groups.items() if name == grid} for grid in grids}

@@ -1,0 +1,95 @@
+import json
+
+import pytest
+
+from pisces.errors import UserError
+from pisces.experiments.jumping import command_of, make_config
+from pisces.reports.results import read_runs
+
+
+def test_runs_are_read_once_and_sorted(tmp_path, write_run):
+    for seed in (2, 0, 1):
+        write_run(tmp_path / "runs", seed=seed)
+    write_run(tmp_path / "results", seed=1)
+    found = read_runs([tmp_path / "runs", tmp_path / "results", tmp_path / "runs"])
+    assert [run.config["seed"] for run in found.runs] == [0, 1, 2]
+    assert {run.setting for run in found.runs} == {found.runs[0].setting}
+    assert found.versions() == {"0.1.0": 3}
+    assert found.of("jumping") == list(found.runs)
+    assert found.of("lqr") == []
+
+
+def test_of_two_copies_the_one_with_a_checkpoint_is_taken(tmp_path, write_run):
+    write_run(tmp_path / "a")
+    write_run(tmp_path / "b", checkpoint=True)
+    write_run(tmp_path / "c")
+    (run,) = read_runs([tmp_path]).runs
+    assert run.has_checkpoint
+    assert run.folder.parts[-4] == "b"
+
+
+def test_other_experiments_are_told_by_their_numbers(tmp_path):
+    for name, value in (("lqr", "error"), ("distracting", "test_return")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "result.json").write_text(json.dumps({"config": {"method": "m", "seed": 0}, value: 1.5}))
+    assert [(run.experiment, run.headline) for run in read_runs([tmp_path]).runs] == [
+        ("distracting", "test_return"),
+        ("lqr", "error"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda r: r.pop("test_solved_percent"), "another version"),
+        (lambda r: r.update(test_solved_percent="x"), "a finite number as test_solved_percent"),
+        (lambda r: r.update(train_solved_percent=float("nan")), "a finite number as train_solved_percent"),
+        (lambda r: r["config"].update(epsilon="x"), "a number as epsilon"),
+        (lambda r: r["config"].pop("seed"), "without method and seed"),
+        (lambda r: r["config"].pop("settings"), "without grid and settings"),
+        (lambda r: r.pop("actions"), "is missing"),
+        (lambda r: r["tasks"].pop(), "expected the 286 tasks"),
+        (lambda r: r.update(solved="1"), "one solved flag per task"),
+        (lambda r: r["actions"].__setitem__(0, "0"), "one action per state"),
+        (lambda r: r.update(solved="2" * 286), "strings of 0 and 1"),
+        (lambda r: r.update(curve=[1]), "rows of numbers in curve"),
+        (lambda r: r["curve"][0].update(iteration=None), "rows of numbers in curve"),
+        (lambda r: r["train_tasks"][3].pop("color"), "expected train_tasks with"),
+    ],
+)
+def test_unusable_results_are_named_and_left_alone(change, reason, tmp_path, write_run):
+    folder = write_run(tmp_path, seed=1, change=change)
+    before = (folder / "result.json").read_text()
+    write_run(tmp_path, seed=0)
+    found = read_runs([tmp_path])
+    assert len(found.runs) == 1
+    (line,) = found.skipped
+    assert line.startswith(str(folder / "result.json"))
+    assert reason in line
+    assert (folder / "result.json").read_text() == before
+
+
+def test_a_missing_folder_is_explained(tmp_path):
+    with pytest.raises(UserError, match="not a folder"):
+        read_runs([tmp_path / "nowhere"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        ({}, "pisces train jumping --method pse --grid wide --seed 0 --preset paper"),
+        ({"colors": True}, "pisces train jumping --method pse --grid wide --seed 0 --preset paper --colors"),
+        (
+            {"epsilon": 0.1, "training_tasks": 9, "threads": 2, "changes": {"weighted": False, "epochs": 3}},
+            "pisces train jumping --method pse --grid wide --seed 0 --preset paper --epsilon 0.1 --training-tasks 9 "
+            "--threads 2 --set epochs=3 weighted=False",
+        ),
+    ],
+)
+def test_commands_repeat_their_runs(arguments, command):
+    assert command_of(make_config("pse", **arguments).as_dict()) == command
+
+
+def test_commands_quote_what_a_shell_would_read():
+    config = {**make_config("pse").as_dict(), "method": "x; rm -r *"}
+    assert "--method 'x; rm -r *'" in command_of(config)

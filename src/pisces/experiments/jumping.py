@@ -163,6 +163,8 @@ def command_line(config: JumpingConfig, out: str | Path) -> str:
 
 def command_of(config: Mapping[str, Any]) -> str:
     """The command that repeats the run of a config as result files hold it, perhaps of another version."""
+    if "settings" not in config:
+        return f"python -m pisces.experiments.{str(config['method']).replace('-', '_')}"
     changed = [item.partition("=")[0] for item in str(config.get("study") or "").split(",") if item]
     words = ["pisces", "train", EXPERIMENT, "--method", config["method"], "--grid", config["grid"]]
     words += ["--seed", config["seed"], "--preset", config["preset"]]

@@ -141,7 +141,7 @@ def _packed_jumping(run: StoredRun) -> dict[str, Any]:
         "actions": _bits("".join(result["actions"])),
         "train": _bits("".join(str(int(tuple(task) in trained)) for task in result["tasks"])),
         "values": {color: round(float(result[name]), 3) for color, name in values.items() if name in result},
-        "curves": {color: _curve(result["curve"], name) for color, name in values.items()},
+        "curves": {color: _curve(result.get("curve", ()), name) for color, name in values.items()},
     }
 
 

@@ -154,7 +154,10 @@ def _result_figures(
             figures[f"solved_{number:02d}_{color}"] = (title, result_figures.median_grid(members, title, color))
         source = own_source(group[0].config)
         if source is not None and source[2:] == (False, 0.0):
-            methods.setdefault((source[0], source[1]), []).extend(members)
+            # Methods that do not learn have no curve.
+            learned = [member for member in members if member.get("curve")]
+            if learned:
+                methods.setdefault((source[0], source[1]), []).extend(learned)
     for grid, curves in result_figures.by_grid(methods).items():
         drawn = result_figures.banded_curves(curves, "test_solved_percent", f"{grid} grid")
         figures[f"curves_{grid}"] = (f"Generalisation during training, {grid} grid", drawn)

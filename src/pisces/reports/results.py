@@ -172,11 +172,11 @@ def _problem(result: Mapping[str, Any]) -> str | None:
 
 def _jumping_problem(result: Mapping[str, Any]) -> str | None:
     config = result["config"]
-    if not isinstance(config.get("grid"), str) or not isinstance(config.get("settings"), dict):
+    if not isinstance(config.get("grid"), str) or not isinstance(config.get("settings", {}), dict):
         return "a config without grid and settings"
-    lists = [result.get(name) for name in ("tasks", "actions", "train_tasks", "curve")]
+    lists = [result.get(name) for name in ("tasks", "actions", "train_tasks")] + [result.get("curve", [])]
     if not all(isinstance(value, list) for value in lists) or not isinstance(result.get("solved"), str):
-        return "tasks, solved, actions, train_tasks or curve is missing; a result of another version?"
+        return "tasks, solved, actions or train_tasks is missing; a result of another version?"
     expected = task_rows(bool(config.get("colors")))
     if result["tasks"] != expected:
         return f"expected the {len(expected)} tasks of this version, got {len(result['tasks'])} others"
@@ -187,7 +187,7 @@ def _jumping_problem(result: Mapping[str, Any]) -> str | None:
         return "expected solved and actions as strings of 0 and 1"
     if not all(isinstance(row, dict) and row.keys() >= TASK_KEYS for row in result["train_tasks"]):
         return "expected train_tasks with obstacle_position, floor_height and color"
-    if not all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in result["curve"]):
+    if not all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in result.get("curve", [])):
         return "expected rows of numbers in curve"
     return None if _is_number(config.get("epsilon") or 0) else "expected a number as epsilon"
 

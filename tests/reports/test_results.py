@@ -46,7 +46,7 @@ def test_other_experiments_are_told_by_their_numbers(tmp_path):
         (lambda r: r.update(train_solved_percent=float("nan")), "a finite number as train_solved_percent"),
         (lambda r: r["config"].update(epsilon="x"), "a number as epsilon"),
         (lambda r: r["config"].pop("seed"), "without method and seed"),
-        (lambda r: r["config"].pop("settings"), "without grid and settings"),
+        (lambda r: r["config"].pop("grid"), "without grid and settings"),
         (lambda r: r.pop("actions"), "is missing"),
         (lambda r: r["tasks"].pop(), "expected the 286 tasks"),
         (lambda r: r.update(solved="1"), "one solved flag per task"),

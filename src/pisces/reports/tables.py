@@ -133,6 +133,11 @@ def in_order(grids: Iterable[str]) -> list[str]:
     return sorted(set(grids), key=lambda grid: (GRIDS.index(grid) if grid in GRIDS else len(GRIDS), grid))
 
 
+def own_run(config: Mapping[str, Any]) -> bool:
+    """Whether a config is a method's own: the paper's preset, white obstacles, nothing changed."""
+    return config.get("preset") == "paper" and not config.get("colors") and not config.get("study")
+
+
 def group_jumping(
     results: Iterable[Mapping[str, Any]], value: str = "test_solved_percent"
 ) -> dict[tuple[str, str], list[float]]:
@@ -140,7 +145,7 @@ def group_jumping(
     cells: dict[tuple[str, str], list[float]] = {}
     for result in results:
         config = result["config"]
-        if config.get("preset") == "paper" and not config.get("colors") and not config.get("study") and value in result:
+        if own_run(config) and value in result:
             cells.setdefault((config["method"], config["grid"]), []).append(float(result[value]))
     return cells
 

@@ -97,6 +97,13 @@ def _is_zombie(pid):
         return True
 
 
+def wait_until_gone(group):
+    deadline = time.monotonic() + 5
+    while alive(group):
+        assert time.monotonic() < deadline, "workers outlived their parent by more than five seconds"
+        time.sleep(0.1)
+
+
 def test_killed_ten_times_a_sweep_ends_as_if_undisturbed(fake, tmp_path):
     rng = random.Random(0)
     calm, rough = tmp_path / "calm", tmp_path / "rough"
@@ -108,10 +115,7 @@ def test_killed_ten_times_a_sweep_ends_as_if_undisturbed(fake, tmp_path):
         for victim in victims:
             os.kill(victim, signal.SIGKILL)
         process.wait()
-        deadline = time.monotonic() + 5
-        while alive(process.pid):
-            assert time.monotonic() < deadline, "workers outlived their parent by more than five seconds"
-            time.sleep(0.1)
+        wait_until_gone(process.pid)
     subprocess.run([sys.executable, "-c", SWEEP.format(out=str(rough))], check=True, timeout=120)
     results = {path.relative_to(calm): path.read_bytes() for path in calm.rglob("result.json")}
     assert len(results) == 6
@@ -127,7 +131,7 @@ def test_interrupt_stops_cleanly(fake, tmp_path):
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(timeout=20) != 0
-    assert not alive(process.pid)
+    wait_until_gone(process.pid)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,37 @@ def train_jumping(
     console.print(f"{solved_text(folder.read_json('result.json'))}; run folder: {folder.path}", soft_wrap=True)
 
 
+@train.command(name="lqr")
+def train_lqr(
+    method: str = "psm",
+    distractors: int = 500,
+    seed: int = 0,
+    preset: str = "paper",
+    environments: int = 2,
+    set: tuple[str, ...] = (),
+    threads: int = 1,
+    out: Path = Path("runs"),
+) -> None:
+    """Train one linear agent on linear-quadratic control with distractors.
+
+    Args:
+        method: overparametrized, ipo, l1 or psm.
+        distractors: number of distractors, at least 20.
+        seed: seed of the system, its environments and the initial weights.
+        preset: paper or smoke (seconds).
+        environments: number of training environments.
+        set: other settings as name=value, e.g. aggregation=1e5 optimizer=momentum.
+        threads: threads of the computation.
+        out: root of the run folders.
+    """
+    from pisces.experiments.lqr import make_config
+
+    config = make_config(method, distractors, (seed,), preset, environments, _parse_settings(set))
+    from pisces.reports.lqr import train_with_display
+
+    console.print(train_with_display(config, out, threads, console), soft_wrap=True)
+
+
 @app.command
 def metric(
     x: Annotated[Path, tyro.conf.Positional],

@@ -61,10 +61,9 @@ class SystemBatch:
             raise UserError(f"expected gains of shape [S, E, {expected[0]}, {expected[1]}], got {tuple(gains.shape)}")
         closed = self.dynamics + self.control @ gains
         constant = self.state_cost + gains.mT @ self.action_cost @ gains
-        shape = closed.shape
         solution, stable = _Lyapunov.apply(closed.flatten(0, 1), constant.flatten(0, 1))  # type: ignore[no-untyped-call]
         traces = solution.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
-        return torch.where(stable, traces, torch.inf).unflatten(0, shape[:2])
+        return torch.where(stable, traces, torch.inf).view(closed.shape[:2])
 
 
 def discrete_lyapunov(closed: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:

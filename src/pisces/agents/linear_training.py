@@ -53,7 +53,7 @@ class TrainedSeed:
 class Policies(Protocol):
     """One linear policy per seed, and how they take a step."""
 
-    optimizers: Sequence[torch.optim.Optimizer]
+    optimizers: list[torch.optim.Optimizer]
     """They own the parameters, each [S, ...]."""
 
     def train_step(self, batch: TrainingBatch) -> Tensor:
@@ -84,7 +84,7 @@ class TwoLayerPolicies:
         if self.settings.sparsity:
             loss = loss + self.settings.sparsity * (self.first.abs().sum() + self.second.abs().sum())
         self.optimizers[0].zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         step_where_stable(self.optimizers[0], costs.detach().isfinite().all(dim=1), shrinking=[self.second])
         return costs.detach()
 
@@ -108,7 +108,7 @@ class EnsemblePolicies:
             gains = torch.bmm(batch.features[:, index], mean).mT
             cost = batch.systems.costs(gains.double()[:, None])
             optimizer.zero_grad()
-            torch.where(cost.isfinite(), cost, 0.0).sum().backward()
+            torch.where(cost.isfinite(), cost, 0.0).sum().backward()  # type: ignore[no-untyped-call]
             step_where_stable(optimizer, cost.detach().isfinite().all(dim=1), shrinking=self.parts)
             costs.append(cost.detach())
         return torch.cat(costs, dim=1)

@@ -154,7 +154,7 @@ def judge(config: LQRConfig, seed: int, trained: TrainedSeed) -> dict[str, Any]:
         role: policy_cost(system, make_distractors(seed, config.distractors, role), policy)
         for role in ("validation", "test")
     }
-    row = {
+    row: dict[str, Any] = {
         "seed": seed,
         "oracle_cost": oracle,
         "cost": _finite(costs["test"]),

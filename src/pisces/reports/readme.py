@@ -8,10 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pisces.reports.lqr import lqr_table
 from pisces.reports.results import read_results
 from pisces.reports.tables import jumping_table
 
-TABLES: Mapping[str, Callable[[tuple[dict[str, Any], ...]], str]] = {"jumping": jumping_table}
+TABLES: Mapping[str, Callable[[tuple[dict[str, Any], ...]], str]] = {
+    "jumping": jumping_table,
+    "lqr": lqr_table,
+}
 
 
 def fill(document: str, results: tuple[dict[str, Any], ...]) -> str:

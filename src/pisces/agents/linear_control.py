@@ -79,22 +79,37 @@ def discrete_lyapunov(closed: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]
     Returns:
         P [N, s, s], and which members are stable, [N]; P is zero where not.
     """
-    power, solution = closed, constant
-    stable = torch.isfinite(closed).all(-1).all(-1) & torch.isfinite(constant).all(-1).all(-1)
+    powers, stable = _powers(closed)
+    stable = stable & torch.isfinite(constant).all(-1).all(-1)
+    return _sum(powers, torch.where(stable[:, None, None], constant, 0.0)), stable
+
+
+def _powers(closed: Tensor) -> tuple[list[Tensor], Tensor]:
+    """L, L^2, L^4, ... until all have died out, and which members do so, [N]; powers of the others are zero."""
+    stable = torch.isfinite(closed).all(-1).all(-1)
     negligible = torch.finfo(closed.dtype).eps
+    powers, power = [], closed
     for _ in range(MAX_DOUBLINGS):
         largest = power.abs().amax(dim=(-2, -1))
         stable = stable & (largest < BLOWN_UP)
-        alive = stable & (largest > negligible)
         if not stable.all():
             power = torch.where(stable[:, None, None], power, 0.0)
-            solution = torch.where(stable[:, None, None], solution, 0.0)
-        if not alive.any():
-            return solution, stable
-        solution = torch.baddbmm(solution, power.mT @ solution, power)
+        if not (stable & (largest > negligible)).any():
+            break
+        powers.append(power)
         power = power @ power
-    stable = stable & (power.abs().amax(dim=(-2, -1)) <= negligible)
-    return torch.where(stable[:, None, None], solution, 0.0), stable
+    else:
+        stable = stable & (power.abs().amax(dim=(-2, -1)) <= negligible)
+    if not stable.all():
+        powers = [torch.where(stable[:, None, None], power, 0.0) for power in powers]
+    return powers, stable
+
+
+def _sum(powers: Sequence[Tensor], constant: Tensor) -> Tensor:
+    """Solves the equation of which `powers` holds L, L^2, L^4, ..."""
+    for power in powers:
+        constant = torch.baddbmm(constant, power.mT @ constant, power)
+    return constant
 
 
 class _Lyapunov(torch.autograd.Function):
@@ -102,7 +117,9 @@ class _Lyapunov(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, closed: Tensor, constant: Tensor) -> tuple[Tensor, Tensor]:
-        solution, stable = discrete_lyapunov(closed, constant)
+        powers, stable = _powers(closed)
+        ctx.powers = powers
+        solution = _sum(powers, constant)
         ctx.save_for_backward(closed, solution, stable)
         ctx.mark_non_differentiable(stable)
         return solution, stable
@@ -112,6 +129,6 @@ class _Lyapunov(torch.autograd.Function):
         # dP = L'(dP)L + dL'PL + L'PdL + dC, so with Z = LZL' + G: <G, dP> = <Z, dC> + <PLZ' + P'LZ, dL>.
         closed, solution, stable = ctx.saved_tensors
         mask = stable[:, None, None]
-        adjoint, _ = discrete_lyapunov(torch.where(mask, closed, 0.0).mT, torch.where(mask, gradients[0], 0.0))
+        adjoint = _sum([power.mT for power in ctx.powers], torch.where(mask, gradients[0], 0.0))
         pulled = solution @ closed @ adjoint.mT + solution.mT @ closed @ adjoint
         return torch.where(mask, pulled, 0.0), adjoint

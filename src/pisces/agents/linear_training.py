@@ -70,23 +70,36 @@ class TwoLayerPolicies:
         self.first, self.second = first.requires_grad_(), second.requires_grad_()  # K_1' [S, n, h], K_2' [S, h, a]
         self.settings = settings
         self.optimizers = [make_optimizer([self.first, self.second], settings)]
+        self._gradient = torch.empty_like(first)
 
     def train_step(self, batch: TrainingBatch) -> Tensor:
         """Takes one step on all environments together."""
-        seeds, environments, states, _ = batch.features.shape
-        representations = torch.bmm(batch.features.flatten(1, 2), self.first)
+        seeds, environments, states, observed = batch.features.shape
+        features = batch.features.view(seeds, environments * states, observed)
+        with torch.no_grad():
+            representations = torch.bmm(features, self.first)
+        representations.requires_grad_()
         gains = torch.bmm(representations, self.second).view(seeds, environments, states, -1).mT
         costs = batch.systems.costs(gains.double())
         loss = torch.where(costs.isfinite(), costs, 0.0).mean(dim=1).sum()
         if self.settings.aggregation and batch.pairs is not None:
             differences = torch.bmm(batch.pairs.mT, representations)
             loss = loss + self.settings.aggregation * differences.square().sum()
-        if self.settings.sparsity:
-            loss = loss + self.settings.sparsity * (self.first.abs().sum() + self.second.abs().sum())
         self.optimizers[0].zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        self._pull_back(features, representations.grad)
         step_where_stable(self.optimizers[0], costs.detach().isfinite().all(dim=1), shrinking=[self.second])
         return costs.detach()
+
+    @torch.no_grad()
+    def _pull_back(self, features: Tensor, gradient: Tensor | None) -> None:
+        """Gradient of the first layer, into memory that is kept: fresh memory of this size costs as much as the sum."""
+        assert gradient is not None
+        self._gradient = self._gradient[: len(features)]
+        self.first.grad = torch.bmm(features.mT, gradient, out=self._gradient)
+        if self.settings.sparsity and self.second.grad is not None:
+            self.first.grad.add_(self.first.sign(), alpha=self.settings.sparsity)
+            self.second.grad.add_(self.second.sign(), alpha=self.settings.sparsity)
 
     def layers(self) -> tuple[Tensor, ...]:
         """K_1' and K_2'."""
@@ -104,8 +117,9 @@ class EnsemblePolicies:
         """Lets each environment's matrix take one step with the others fixed."""
         costs = []
         for index, optimizer in enumerate(self.optimizers):
-            mean = torch.stack([p if i == index else p.detach() for i, p in enumerate(self.parts)]).mean(dim=0)
-            gains = torch.bmm(batch.features[:, index], mean).mT
+            features = batch.features[:, index]
+            answers = [torch.bmm(features, part if i == index else part.detach()) for i, part in enumerate(self.parts)]
+            gains = torch.stack(answers).mean(dim=0).mT
             cost = batch.systems.costs(gains.double()[:, None])
             optimizer.zero_grad()
             torch.where(cost.isfinite(), cost, 0.0).sum().backward()  # type: ignore[no-untyped-call]

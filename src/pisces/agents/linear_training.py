@@ -16,6 +16,8 @@ MOMENTUM = 0.9
 SHRINK = 0.5
 """Where a step has made a closed loop unstable, the policy is multiplied by this until it is stable again; the zero
 policy always is."""
+Report = Callable[[int, int, float], None]
+"""Called after every step with its number, the seeds still training and their mean training cost."""
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -175,7 +177,7 @@ def train(
     policies: Policies,
     batch: TrainingBatch,
     settings: LinearSettings,
-    report: Callable[[int, int, float], None] = lambda step, left, cost: None,
+    report: Report = lambda step, left, cost: None,
 ) -> list[TrainedSeed]:
     """Trains until every seed has converged or `max_steps` are reached.
 
@@ -183,7 +185,7 @@ def train(
         policies: the policies at their start; they are used up.
         batch: what they learn from.
         settings: how they learn.
-        report: called after every step with its number, the seeds still training and their mean training cost.
+        report: see `Report`.
 
     Returns:
         One entry per seed, in their order.

@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pisces.agents.linear_control import SystemBatch
+from pisces.agents.linear_rotation import Rotation
 from pisces.agents.linear_settings import LinearSettings
 from pisces.agents.linear_training import (
     PRECISIONS,
     EnsemblePolicies,
     Policies,
+    Report,
     TrainedSeed,
     TrainingBatch,
     TwoLayerPolicies,
+    train,
 )
 from pisces.envs.lqr import (
     LinearSystem,
@@ -136,6 +139,20 @@ def initial_policies(config: LQRConfig, seeds: Sequence[int], batch: TrainingBat
         for layer in (first, second):
             torch.nn.init.orthogonal_(layer[index], settings.initial_scale, generator=generator)
     return TwoLayerPolicies(first, second, settings)
+
+
+def train_seeds(config: LQRConfig, seeds: Sequence[int], report: Report) -> list[TrainedSeed]:
+    """Trains the policies of some seeds together."""
+    batch = training_batch(config, seeds)
+    policies = initial_policies(config, seeds, batch)
+    if config.settings.optimizer == "adam" or not isinstance(policies, TwoLayerPolicies):
+        return train(policies, batch, config.settings, report)
+    rotation = Rotation.of(batch, policies.first)
+    reduced, first = rotation.reduce(batch)
+    trained = train(
+        TwoLayerPolicies(first, policies.second.detach(), config.settings), reduced, config.settings, report
+    )
+    return [rotation.lift(index, own) for index, own in enumerate(trained)]
 
 
 def policy_matrix(layers: Sequence[Tensor]) -> FloatArray:

@@ -19,6 +19,7 @@ from typing import Any
 
 import tyro
 from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from pisces.errors import UserError
 from pisces.experiments import engine
@@ -63,11 +64,9 @@ def missing_jobs(config: LQRConfig, folder: RunFolder) -> Iterator[Job]:
 
 def train_job(job: Job, report: Report = lambda step, left, cost: None, checkpoint: RunFolder | None = None) -> Rows:
     """Trains the seeds of a job and judges their policies; torch loads here."""
-    from pisces.agents.linear_training import train
-    from pisces.experiments.lqr_data import initial_policies, judge, training_batch
+    from pisces.experiments.lqr_data import judge, train_seeds
 
-    batch = training_batch(job.config, job.seeds)
-    trained = train(initial_policies(job.config, job.seeds, batch), batch, job.config.settings, report)
+    trained = train_seeds(job.config, job.seeds, report)
     if checkpoint is not None:
         layers = {f"layer_{index}": layer for index, layer in enumerate(trained[0].layers)}
         checkpoint.save_checkpoint(layers, {"seed": job.seeds[0], "steps": trained[0].steps})
@@ -193,35 +192,40 @@ def reproduce(
         workers: processes, each with one thread.
         out: root of the run folders.
     """
-    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
-
-    console = Console(highlight=False)
     chosen = parse_seeds(seeds)
     sizes = sorted(distractors, reverse=True)
-    configs = [make_config(method, size, chosen, preset) for size in sizes for method in methods]
+    run_cells_with_display(
+        [make_config(method, size, chosen, preset) for size in sizes for method in methods], out, workers
+    )
+
+
+def run_cells_with_display(configs: Sequence[LQRConfig], out: Path, workers: int) -> None:
+    """Runs cells with a bar over all their seeds and a line per finished cell."""
+    console = Console(highlight=False)
     started = time.monotonic()
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bars:
-        task = bars.add_task("seeds", total=len(configs) * len(chosen))
+        done = sum(_seeds_done(config, out) for config in configs)
+        task = bars.add_task("seeds", total=sum(len(config.seeds) for config in configs), completed=done)
 
         def report(config: LQRConfig, count: int, finished: bool) -> None:
             bars.advance(task, count)
             if finished:
                 minutes = (time.monotonic() - started) / 60
-                console.print(f"{config.method}, {config.distractors} distractors: done after {minutes:.1f} min")
+                name = f"{config.method}, {config.distractors} distractors" + (config.study and f", {config.study}")
+                console.print(f"{name}: done after {minutes:.1f} min", soft_wrap=True)
 
-        bars.update(task, completed=sum(_seeds_done(config, out) for config in configs))
         run_cells(configs, out, workers, report)
 
 
 def _seeds_done(config: LQRConfig, out: Path) -> int:
     folder = RunFolder.open(out, EXPERIMENT, config.method, config)
-    return len({row["seed"] for row in folder.read_metrics()} & set(config.seeds))
+    return len(config.seeds) if folder.finished else len(folder.read_metrics())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs `reproduce` from the command line; returns its exit code."""
+def guarded(command: Callable[[], object]) -> int:
+    """Runs a command; returns its exit code, and says in one line what stopped it."""
     try:
-        tyro.cli(reproduce, prog="python -m pisces.experiments.lqr_run", args=arguments)
+        command()
     except UserError as error:
         print(f"pisces: {error}", file=sys.stderr)
         return 2
@@ -229,6 +233,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("pisces: stopped; the same command goes on from here", file=sys.stderr)
         return 130
     return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs `reproduce` from the command line; returns its exit code."""
+    return guarded(lambda: tyro.cli(reproduce, prog="python -m pisces.experiments.lqr_run", args=arguments))
 
 
 if __name__ == "__main__":

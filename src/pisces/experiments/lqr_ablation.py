@@ -1,4 +1,4 @@
-"""Why aggregation removes distractors: `python -m pisces.experiments.lqr_ablation` runs the cells that docs/lqr.md shows.
+"""Why aggregation removes distractors: `python -m pisces.experiments.lqr_ablation` runs the cells of docs/lqr.md.
 
 All cells have 500 distractors and seeds that the table does not use; the coefficients of the methods' settings were
 chosen on their validation environments.

@@ -22,7 +22,7 @@ demo: $(STAMP)  ## Train with and without policy similarity embeddings and write
 reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds, half an hour), then its tables and figures
 	$(BIN)/python -m pisces.experiments.lqr_run --seeds 0-99 --workers 2 --out results
 	$(BIN)/python -m pisces.experiments.lqr_ablation --workers 2 --out results
-	$(BIN)/python -m pisces.reports.lqr results docs/images
+	$(BIN)/python -m pisces.reports.lqr_figures results docs/images
 	$(BIN)/python -m pisces.reports.readme results $(wildcard README.md) docs/lqr.md
 
 test: $(STAMP)  ## Run the tests (minutes)

@@ -1,8 +1,8 @@
 """Time per training step and seed of `psm` on LQR, against a direct implementation.
 
-The reference solves the Lyapunov equation as a 400 x 400 Kronecker system through autograd, one seed at a time, with the
-same layers, losses and Adam. Ours runs as in `make reproduce-lqr`: two processes of one thread each, 25 seeds per batch,
-so its time per step and seed is divided by two; the reference is timed both ways, with two threads and as two processes.
+The reference solves the Lyapunov equation as a 400 x 400 Kronecker system through autograd, one seed at a time, with
+the same layers, losses and Adam. Ours runs as in `make reproduce-lqr`: two processes of one thread each, 25 seeds per
+batch, so its time per step and seed is divided by two; the reference is timed with two threads and as two processes.
 """
 
 from __future__ import annotations
@@ -117,9 +117,8 @@ def main() -> None:
     torch.set_num_threads(1)
     print("growth, one seed, one thread:")
     for distractors in GROWTH:
-        print(
-            f"  {distractors} distractors: {seconds_per_step(batched_step(distractors, (0,)), 3.0) * 1e3:.2f} ms per step"
-        )
+        seconds = seconds_per_step(batched_step(distractors, (0,)), duration=3.0)
+        print(f"  {distractors} distractors: {seconds * 1e3:.2f} ms per step")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from pisces.experiments.lqr import EXPERIMENT, SIZES, LQRConfig
+from pisces.experiments.lqr import SIZES, LQRConfig
 from pisces.experiments.store import RESULT
 from pisces.reports.figures import LINE_COLORS
 from pisces.reports.paper import LQR
@@ -128,20 +128,3 @@ def outcome(row: Mapping[str, Any]) -> str:
     if row["cost"] is None:
         return f"unstable in the unseen environment (infinite cost, oracle {row['oracle_cost']:.3f})"
     return f"cost {row['cost']:.4f} in the unseen environment, {row['error']:.4f} above the oracle's"
-
-
-def main(arguments: list[str]) -> None:
-    """Draws the study's figures: `python -m pisces.reports.lqr results docs/images`."""
-    from pisces.reports.results import read_results
-
-    results = read_results(Path(arguments[0]) / EXPERIMENT).rows
-    folder = Path(arguments[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    error_bars(results).savefig(folder / "lqr_errors.png", dpi=130)
-    weight_columns(results).savefig(folder / "lqr_weights.png", dpi=130)
-
-
-if __name__ == "__main__":
-    import sys
-
-    main(sys.argv[1:])

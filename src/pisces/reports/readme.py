@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from pisces.reports.lqr import lqr_table
+from pisces.reports.lqr_ablation import ablation_table, sparsity_table
 from pisces.reports.results import read_results
 from pisces.reports.tables import jumping_table
 
 TABLES: Mapping[str, Callable[[tuple[dict[str, Any], ...]], str]] = {
     "jumping": jumping_table,
     "lqr": lqr_table,
+    "lqr_ablation": ablation_table,
+    "lqr_sparsity": sparsity_table,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def ablation_configs(seeds: tuple[int, ...]) -> list[LQRConfig]:
     """All cells: coefficients by optimizers, numbers of environments, sparsities, and IPO without early stopping."""
 
     def config(method: str, environments: int = 2, **changes: Any) -> LQRConfig:
-        return make_config(method, DISTRACTORS, seeds, environments=environments, changes=changes)
+        made = make_config(method, DISTRACTORS, seeds, environments=environments, changes=changes)
+        return replace(made, study=made.study or "ablation")  # else the preset's own cell would join the table
 
     configs = [config("psm", aggregation=value) for value in (0.0, *COEFFICIENTS)]
     configs += [config("l1", sparsity=value) for value in SPARSITIES]

@@ -21,14 +21,11 @@ Points = dict[tuple[str, float, int], tuple[float, float, float]]
 
 
 def ablation_points(results: Iterable[Mapping[str, Any]]) -> Points:
-    """Mean test error, |K_d| and |K_s| by optimizer, coefficient and number of training environments.
-
-    Cells of the table itself are left out: the ablation has seeds of its own.
-    """
+    """Mean test error, |K_d| and |K_s| of the ablation's cells by optimizer, coefficient and environments."""
     points: Points = {}
     for result in results:
         config = result["config"]
-        if config["method"] != "psm" or config["distractors"] != DISTRACTORS or config["seeds"][0] == 0:
+        if config["method"] != "psm" or config.get("distractors") != DISTRACTORS or not config["study"]:
             continue
         settings = config["settings"]
         if settings["optimizer"] == "adam" and settings["precision"] != "float32":
@@ -89,7 +86,7 @@ def sparsity_table(results: Iterable[Mapping[str, Any]]) -> str:
     rows = []
     for result in results:
         config = result["config"]
-        if config["method"] == "l1" and config["distractors"] == DISTRACTORS and config["seeds"][0] != 0:
+        if config["method"] == "l1" and config.get("distractors") == DISTRACTORS and config["study"]:
             means = [_mean(result["runs"], name) for name in ("train_error", "validation_error", "error")]
             rows.append((float(config["settings"]["sparsity"]), [f"{value:.3g}" for value in means]))
     ordered = [[f"{coefficient:.0e}", *numbers] for coefficient, numbers in sorted(rows)]

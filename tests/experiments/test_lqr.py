@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from pisces.agents import load
 from pisces.agents.linear_rotation import Rotation
 from pisces.agents.linear_training import TwoLayerPolicies, train
+from pisces.cli import main as command
 from pisces.envs.lqr import make_distractors, make_system, optimal_trajectories, start_states
 from pisces.errors import UserError
 from pisces.experiments import lqr_run
@@ -132,6 +134,11 @@ def test_single_runs_keep_their_policy(tmp_path):
     assert np.linalg.norm(policy[:, 20:]) == pytest.approx(row["distractor_norm"])
     assert numbers["seed"] == 3
     np.testing.assert_allclose(np.linalg.norm(policy, axis=0), row["column_norms"], rtol=1e-3)
+    agent, observation = load(folder.path), np.linspace(-1, 1, 80)
+    np.testing.assert_allclose(agent.act(observation), policy @ observation)
+    assert agent.embed(observation).shape == (30,)
+    with pytest.raises(UserError, match=r"observation of shape \(80,\), got \(3,\)"):
+        agent.act(np.zeros(3))
 
 
 def test_a_stopped_cell_goes_on_with_the_missing_seeds(tmp_path, monkeypatch):
@@ -215,3 +222,24 @@ def test_ablation_cells_are_studies_of_their_own():
     names = [(config.method, config.study) for config in configs]
     assert len(set(names)) == len(names)
     assert all(config.study for config in configs)
+
+
+def test_command_line_trains_one_run(capsys, tmp_path):
+    arguments = ["train", "lqr", "--method", "ipo", "--distractors", "60", "--seed", "3", "--out", str(tmp_path)]
+    assert command([*arguments, "--preset", "smoke", "--set", "max_steps=5"]) == 0
+    assert "above the oracle's" in capsys.readouterr().out
+    (path,) = tmp_path.rglob("result.json")
+    result = json.loads(path.read_text())
+    assert result["config"]["seed"] == 3
+    assert result["error"] == pytest.approx(result["cost"] - result["oracle_cost"])
+    assert result["config"]["study"] == "max_steps=5"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--method", "pms"], "did you mean 'psm'"), (["--distractors", "3"], "at least 20 distractors, got 3")],
+)
+def test_command_line_explains_bad_arguments(arguments, message, capsys, tmp_path):
+    assert command(["train", "lqr", *arguments, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -11,6 +11,11 @@ from pisces.errors import UserError
 SEEDS = (0, 1, 2)
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)  # matrices this small gain nothing from more
+
+
 def systems_and_gains(noise=0.02):
     systems = [make_system(seed) for seed in SEEDS]
     rng = np.random.default_rng(0)

@@ -25,6 +25,11 @@ from pisces.experiments.lqr_data import (
 SMALL = {"width": 30, "max_steps": 30}
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)  # matrices this small gain nothing from more
+
+
 def small(method="psm", seeds=(0, 1, 2), **changes):
     return make_config(method, 60, seeds, changes={**SMALL, **changes})
 

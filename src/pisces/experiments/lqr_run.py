@@ -73,12 +73,15 @@ def train_job(job: Job, report: Report = lambda step, left, cost: None, checkpoi
     return [judge(job.config, seed, own) for seed, own in zip(job.seeds, trained, strict=True)]
 
 
-def run(config: LQRConfig, out: str | Path, report: Report = lambda step, left, cost: None) -> RunFolder:
+def run(
+    config: LQRConfig, out: str | Path, threads: int = 1, report: Report = lambda step, left, cost: None
+) -> RunFolder:
     """Trains the config's seeds in this process, or those that are missing, and writes the run folder.
 
     Args:
         config: what to run; a single seed's policy is kept as a checkpoint.
         out: root of the run folders.
+        threads: threads of the computation.
         report: called after every step with its number, the seeds still training and their mean training cost.
 
     Returns:
@@ -87,6 +90,9 @@ def run(config: LQRConfig, out: str | Path, report: Report = lambda step, left, 
     folder = RunFolder.open(out, EXPERIMENT, config.method, config)
     if folder.finished:
         return folder
+    import torch  # loads late, so that finished cells are skipped at once
+
+    torch.set_num_threads(threads)
     started = time.monotonic()
     for job in missing_jobs(config, folder):
         record(folder, train_job(job, report, folder if len(config.seeds) == 1 else None))

@@ -107,18 +107,15 @@ def weight_columns(results: Iterable[Mapping[str, Any]], distractors: int = SIZE
 
 def train_with_display(config: LQRConfig, out: Path, threads: int, console: Console) -> str:
     """Trains one config with a live line of its progress; returns the sentence that tells its outcome."""
-    import torch
-
     from pisces.experiments.lqr_run import run
 
-    torch.set_num_threads(threads)
     with console.status(f"{config.method}, {config.distractors} distractors") as status:
 
         def report(step: int, left: int, cost: float) -> None:
             if step % 10 == 0:
                 status.update(f"{config.method}: step {step} of at most {config.settings.max_steps}, cost {cost:.4f}")
 
-        folder = run(config, out, report)
+        folder = run(config, out, threads, report)
     row = folder.read_json(RESULT)["runs"][0]
     return f"{outcome(row)}; run folder: {folder.path}"
 

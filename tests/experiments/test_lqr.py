@@ -242,7 +242,11 @@ def test_command_line_trains_one_run(capsys, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--method", "pms"], "did you mean 'psm'"), (["--distractors", "3"], "at least 20 distractors, got 3")],
+    [
+        (["--method", "pms"], "did you mean 'psm'"),
+        (["--distractors", "3"], "at least 20 distractors, got 3"),
+        (["--threads", "0"], "threads of at least 1, got 0"),
+    ],
 )
 def test_command_line_explains_bad_arguments(arguments, message, capsys, tmp_path):
     assert command(["train", "lqr", *arguments, "--out", str(tmp_path)]) == 2

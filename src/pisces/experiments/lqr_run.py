@@ -87,6 +87,8 @@ def run(
     Returns:
         The finished run's folder. A run that is finished already is not run again.
     """
+    if threads < 1:
+        raise UserError(f"expected threads of at least 1, got {threads}")
     folder = RunFolder.open(out, EXPERIMENT, config.method, config)
     if folder.finished:
         return folder

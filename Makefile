@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 STAMP := .venv/.installed
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-browser chromium check format readme bench
+.PHONY: help install demo reproduce-lqr test test-all test-browser chromium check format readme bench
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -18,6 +18,12 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)  ## Train with and without policy similarity embeddings and write demo/report.html
 	$(BIN)/pisces demo --out demo
+
+reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds, half an hour), then its tables and figures
+	$(BIN)/python -m pisces.experiments.lqr_run --seeds 0-99 --workers 2 --out results
+	$(BIN)/python -m pisces.experiments.lqr_ablation --workers 2 --out results
+	$(BIN)/python -m pisces.reports.lqr_figures results docs/images
+	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md
 
 test: $(STAMP)  ## Run the tests (minutes)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
@@ -46,7 +52,7 @@ format: $(STAMP)  ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 
 readme: $(STAMP)  ## Fill the tables of the README from results/
-	$(BIN)/python -m pisces.reports.readme results README.md
+	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md
 
 bench: $(STAMP)  ## Run every benchmark (ratios within one run)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -131,13 +131,39 @@ def sweep_jumping(
         list: print one command per run instead of running them, for job arrays.
         out: root of the run folders.
     """
-    from pisces.experiments.sweeps import jumping_jobs, parse_names, parse_seeds
+    from pisces.experiments.lists import parse_names, parse_seeds
+    from pisces.experiments.sweeps import jumping_jobs
 
     changes = _parse_settings(set) | ({"weighted": False} if unweighted else {})
     jobs = jumping_jobs(
         parse_names(methods), parse_names(grids), parse_seeds(seeds), preset, colors, epsilons, training_tasks, changes
     )
     _sweep(jobs, out, workers, engine, address, list)
+
+
+@sweep.command(name="lqr")
+def sweep_lqr(
+    methods: str = "overparametrized,ipo,l1,psm",
+    distractors: tuple[int, ...] = (500, 1000, 10_000),
+    seeds: str = "0-99",
+    preset: str = "paper",
+    workers: int = 2,
+    out: Path = Path("runs"),
+) -> None:
+    """Train all combinations of methods and numbers of distractors; the seeds of each are trained together.
+
+    Args:
+        methods: overparametrized, ipo, l1, psm, separated by commas.
+        distractors: numbers of distractors.
+        seeds: e.g. 0-99 or 0,3,5-7.
+        preset: paper or smoke (seconds).
+        workers: worker processes, one thread each.
+        out: root of the run folders.
+    """
+    from pisces.experiments.lists import parse_names
+    from pisces.experiments.lqr_run import reproduce
+
+    reproduce(tuple(parse_names(methods)), distractors, seeds, preset, workers, out)
 
 
 def _sweep(jobs: Sequence[Any], out: Path, workers: int, engine: str, address: str | None, only_list: bool) -> None:
@@ -153,6 +179,37 @@ def _sweep(jobs: Sequence[Any], out: Path, workers: int, engine: str, address: s
     console.print(sweep_summary(jobs, state), soft_wrap=True)
     if state.failed:
         raise SystemExit(1)
+
+
+@train.command(name="lqr")
+def train_lqr(
+    method: str = "psm",
+    distractors: int = 500,
+    seed: int = 0,
+    preset: str = "paper",
+    environments: int = 2,
+    set: tuple[str, ...] = (),
+    threads: int = 1,
+    out: Path = Path("runs"),
+) -> None:
+    """Train one linear agent on linear-quadratic control with distractors.
+
+    Args:
+        method: overparametrized, ipo, l1 or psm.
+        distractors: number of distractors, at least 20.
+        seed: seed of the system, its environments and the initial weights.
+        preset: paper or smoke (seconds).
+        environments: number of training environments.
+        set: other settings as name=value, e.g. aggregation=1e5 optimizer=momentum.
+        threads: threads of the computation.
+        out: root of the run folders.
+    """
+    from pisces.experiments.lqr import make_config
+
+    config = make_config(method, distractors, (seed,), preset, environments, _parse_settings(set))
+    from pisces.reports.lqr import train_with_display
+
+    console.print(train_with_display(config, out, threads, console), soft_wrap=True)
 
 
 @app.command

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from pisces.experiments.engine import sweep
+from pisces.experiments.lists import parse_names, parse_seeds
 from pisces.experiments.store import LockedError, RunFolder, non_defaults
-from pisces.experiments.sweeps import jumping_jobs, parse_names, parse_seeds
+from pisces.experiments.sweeps import jumping_jobs
 
 
 def starts_of(out):

@@ -14,6 +14,7 @@ from torch import Tensor
 from pisces.agents.checkpoint import load_checkpoint
 from pisces.agents.encoders import Encoder
 from pisces.agents.imitation import evaluation_kernels, load_module
+from pisces.agents.linear_policy import LinearPolicy
 from pisces.agents.networks import REPRESENTATION, JumpingNetwork
 from pisces.agents.settings import ImitationSettings
 from pisces.augment import apply_kernel
@@ -66,7 +67,7 @@ class JumpingPolicy:
         return (image if image.ndim == 3 else image.permute(0, 3, 1, 2).flatten(0, 1))[None]
 
 
-def load(run_folder: str | Path) -> JumpingPolicy:
+def load(run_folder: str | Path) -> JumpingPolicy | LinearPolicy:
     """Loads the agent of a run folder."""
     folder = Path(run_folder)
     config = _read_config(folder / "config.json")
@@ -74,6 +75,8 @@ def load(run_folder: str | Path) -> JumpingPolicy:
     if not path.exists():
         raise UserError(f"expected a checkpoint in {str(folder)!r}, got none; train the run first")
     tensors, numbers = load_checkpoint(path)
+    if "distractors" in config:
+        return LinearPolicy(tensors, folder)
     try:
         settings = ImitationSettings(**config["settings"])
         channels = 6 if config["colors"] else 2

@@ -37,7 +37,7 @@ class Failed:
 
 def work(connection: Connection, out: str, parent: int) -> None:
     """Runs the jobs that come over the connection, one after the other, until it closes or the parent dies."""
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    threading.Thread(target=end_with_parent, args=(parent,), daemon=True).start()
     try:
         while True:
             name, values = connection.recv()
@@ -65,7 +65,8 @@ def _run(name: str, values: dict[str, object], out: str, connection: Connection)
     return Finished()
 
 
-def _end_with_parent(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
+    """Ends this process when its parent is gone; to be run in a thread."""
     while os.getppid() == parent:
         time.sleep(PARENT_SECONDS)
     os._exit(1)

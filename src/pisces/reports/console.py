@@ -19,6 +19,7 @@ class RunDisplay:
     def __init__(self, names: list[str], console: Console | None = None) -> None:
         self._console = console or Console()
         self._names = names
+        self._told: dict[int, int] = {}
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -47,8 +48,9 @@ class RunDisplay:
             fields["losses"] = "  ".join(f"{name} {value:.3f}" for name, value in progress.losses.items() if value)
         if progress.evaluation is not None:
             fields["solved"] = solved_text(progress.evaluation)
-            if not self._console.is_terminal:
-                row = progress.evaluation
+            row = progress.evaluation
+            if not self._console.is_terminal and self._told.get(index) != row["iteration"]:
+                self._told[index] = row["iteration"]
                 self._console.print(f"{self._names[index]}: iteration {row['iteration']}: {fields['solved']}")
         self._bars.update(self._ids[index], completed=progress.iteration, total=progress.total, **fields)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pisces.agents import load
 from pisces.agents.encoders import Encoder, make_encoder
+from pisces.agents.loading import JumpingPolicy
 from pisces.envs.grids import GRID_POSITIONS
 from pisces.envs.jumping import DECISIONS, Color, JumpingTask, optimal_halves, stack_frames
 from pisces.errors import UserError, unknown_name
@@ -50,7 +51,10 @@ def embed_run(run: StoredRun, projection: str, seed: int = 0) -> Embedding:
     """Embeds the optimal episodes of all obstacle positions and three floor heights with a run's agent."""
     color: Color = "red" if run.config.get("colors") else "white"
     tasks, encoder = _episodes(color)
-    vectors = load(run.folder).embed_all(encoder).astype(np.float64)
+    policy = load(run.folder)
+    if not isinstance(policy, JumpingPolicy):
+        raise UserError(f"expected a run of the jumping task, got {str(run.folder)!r}")
+    vectors = policy.embed_all(encoder).astype(np.float64)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     units = (vectors / np.maximum(lengths, 1e-12)).reshape(len(tasks), DECISIONS, -1)
     drawn = tuple(t for t in tasks if t.obstacle_position in SHOWN_POSITIONS and t.floor_height == SHOWN_HEIGHT)

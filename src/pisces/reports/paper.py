@@ -11,12 +11,13 @@ class Published:
     """A published mean and its spread."""
 
     mean: float
-    """Mean, in percent of unseen tasks solved."""
+    """Mean: percent of unseen tasks solved, or error of the cost."""
     deviation: float
     """Standard deviation, or standard error where the paper reports that."""
 
     def __str__(self) -> str:
-        return f"{self.mean:.1f} ({self.deviation:.1f})"
+        digits = 1 if self.mean == 0 or self.mean >= 0.1 else 2
+        return f"{self.mean:.{digits}f} ({self.deviation:.1f})"
 
 
 JUMPING: Mapping[str, Mapping[str, Published]] = {
@@ -47,4 +48,12 @@ JUMPING_COLORS: Mapping[str, Mapping[str, Published]] = {
     "dropout+l2": {"red": Published(19.5, 0.2), "green": Published(100.0, 0.0)},
     "randconv+pse": {"red": Published(29.8, 1.3), "green": Published(99.6, 0.2)},
     "pse": {"red": Published(37.9, 1.9), "green": Published(100.0, 0.0)},
+}
+
+LQR: Mapping[str, Mapping[int, Published]] = {
+    # The table of "LQR: Additional Details": absolute error of the cost by number of distractors.
+    "overparametrized": {500: Published(25.8, 1.5), 1000: Published(24.9, 1.1), 10_000: Published(24.9, 0.4)},
+    "ipo": {500: Published(32.6, 5.0), 1000: Published(27.3, 2.8), 10_000: Published(24.8, 0.4)},
+    "l1": {500: Published(28.2, 0.0), 1000: Published(28.2, 0.0), 10_000: Published(28.2, 0.0)},
+    "psm": {500: Published(0.03, 0.0), 1000: Published(0.03, 0.0), 10_000: Published(0.02, 0.0)},
 }

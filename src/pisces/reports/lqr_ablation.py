@@ -1,0 +1,97 @@
+"""The picture of the LQR ablation: which optimizer, coefficient and number of environments remove the distractors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import mean
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from pisces.experiments.lqr_ablation import DISTRACTORS, SLOWEST
+from pisces.reports.figures import LINE_COLORS
+from pisces.reports.lqr import errors_of
+from pisces.reports.tables import markdown
+
+OPTIMIZERS = ("gradient-descent", "momentum", "adam")
+NO_COEFFICIENT = 10.0
+"""Where a logarithmic axis shows the coefficient 0."""
+
+Points = dict[tuple[str, float, int], tuple[float, float, float]]
+
+
+def ablation_points(results: Iterable[Mapping[str, Any]]) -> Points:
+    """Mean test error, |K_d| and |K_s| of the ablation's cells by optimizer, coefficient and environments."""
+    points: Points = {}
+    for result in results:
+        config = result["config"]
+        if config["method"] != "psm" or config.get("distractors") != DISTRACTORS or not config["study"]:
+            continue
+        settings = config["settings"]
+        if settings["optimizer"] == "adam" and settings["precision"] != "float32":
+            continue
+        rows = result["runs"]
+        norms = [mean(row[name] for row in rows) for name in ("distractor_norm", "state_norm")]
+        key = (settings["optimizer"], float(settings["aggregation"]), int(config["environments"]))
+        points[key] = (mean(errors_of(rows)), norms[0], norms[1])
+    return points
+
+
+def ablation_figure(results: Iterable[Mapping[str, Any]]) -> Figure:
+    """Error and |K_d| over the coefficient, and error over the number of training environments."""
+    points = ablation_points(results)
+    figure = Figure(figsize=(10.2, 3.4), layout="constrained")
+    error, norm, environments = figure.subplots(1, 3)
+    for color, optimizer in zip(LINE_COLORS, OPTIMIZERS, strict=False):
+        own = sorted((c, values) for (name, c, count), values in points.items() if name == optimizer and count == 2)
+        places = [c or NO_COEFFICIENT for c, _ in own]
+        error.plot(places, [values[0] for _, values in own], color=color, marker="o", label=optimizer)
+        norm.plot(places, [values[1] for _, values in own], color=color, marker="o", label=optimizer)
+    largest = max((c for name, c, count in points if name == "adam" and count > 2), default=0.0)
+    lines = (("adam", 0.0, "no aggregation"), ("momentum", SLOWEST, "momentum"), ("adam", largest, "adam"))
+    for color, (optimizer, coefficient, label) in zip(("#d55e00", *LINE_COLORS[1:]), lines, strict=False):
+        counts = sorted(count for name, c, count in points if (name, c) == (optimizer, coefficient))
+        values = [points[optimizer, coefficient, count][0] for count in counts]
+        environments.plot(counts, values, color=color, marker="o", label=label)
+    _finish_axes(error, norm, environments)
+    return figure
+
+
+def _finish_axes(error: Any, norm: Any, environments: Any) -> None:
+    for axes in (error, norm):
+        axes.set_xscale("log")
+        axes.set_xlabel("coefficient of the aggregation loss (leftmost: 0)")
+    for axes, label in ((error, "error, unseen environment"), (norm, "|K| of the distractors' columns")):
+        axes.set_ylabel(label)
+    environments.set_xlabel("training environments")
+    environments.set_ylabel("error, unseen environment")
+    for axes in (error, norm, environments):
+        axes.set_yscale("log")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+
+
+def ablation_table(results: Iterable[Mapping[str, Any]]) -> str:
+    """The figure's numbers: error, |K_d| and |K_s| of every optimizer, coefficient and number of environments."""
+    rows = []
+    for (optimizer, coefficient, count), (error, distractors, states) in sorted(ablation_points(results).items()):
+        numbers = (f"{error:.4f}" if error < 0.1 else f"{error:.1f}", f"{distractors:.2f}", f"{states:.2f}")
+        rows.append([optimizer, f"{coefficient:.0e}" if coefficient else "0", str(count), *numbers])
+    return markdown(["optimizer", "coefficient", "environments", "error", "\\|K_d\\|", "\\|K_s\\|"], rows)
+
+
+def sparsity_table(results: Iterable[Mapping[str, Any]]) -> str:
+    """Errors of the l1 baseline by its coefficient."""
+    rows = []
+    for result in results:
+        config = result["config"]
+        if config["method"] == "l1" and config.get("distractors") == DISTRACTORS and config["study"]:
+            means = [_mean(result["runs"], name) for name in ("train_error", "validation_error", "error")]
+            rows.append((float(config["settings"]["sparsity"]), [f"{value:.3g}" for value in means]))
+    ordered = [[f"{coefficient:.0e}", *numbers] for coefficient, numbers in sorted(rows)]
+    return markdown(["coefficient", "training", "validation", "test"], ordered)
+
+
+def _mean(rows: Iterable[Mapping[str, Any]], name: str) -> float:
+    return mean(errors_of({"error": row[name]} for row in rows))

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pisces.agents.loading import JumpingPolicy
+    from pisces.agents.loading import ControlPolicy, JumpingPolicy
 
 __all__ = ["load"]
 
 
-def load(run_folder: str | Path) -> JumpingPolicy:
+def load(run_folder: str | Path) -> JumpingPolicy | ControlPolicy:
     """Loads a trained agent: a policy with ``act(observation)`` and ``embed(observation)``."""
     # Agents' settings live beside this file, and reading them must not load torch.
     from pisces.agents import loading

@@ -22,41 +22,13 @@ MEMORY_BUDGET = 512 * 2**20
 FRAME_LIMIT = 200
 """Frames that are read of one video."""
 DAVIS_TRAIN = ("bear", "bmx-bumps")
-# The 30 validation videos of DAVIS 2017.
-DAVIS_TEST = tuple(
-    [
-        "bike-packing",
-        "blackswan",
-        "bmx-trees",
-        "breakdance",
-        "camel",
-        "car-roundabout",
-        "car-shadow",
-        "cows",
-        "dance-twirl",
-        "dog",
-        "dogs-jump",
-        "drift-chicane",
-        "drift-straight",
-        "goat",
-        "gold-fish",
-        "horsejump-high",
-        "india",
-        "judo",
-        "kite-surf",
-        "lab-coat",
-        "libby",
-        "loading",
-        "mbike-trick",
-        "motocross-jump",
-        "paragliding-launch",
-        "parkour",
-        "pigs",
-        "scooter-black",
-        "shooting",
-        "soapbox",
-    ]
-)
+_DAVIS_VALIDATION = """
+bike-packing blackswan bmx-trees breakdance camel car-roundabout car-shadow cows dance-twirl dog dogs-jump
+drift-chicane drift-straight goat gold-fish horsejump-high india judo kite-surf lab-coat libby loading
+mbike-trick motocross-jump paragliding-launch parkour pigs scooter-black shooting soapbox
+"""
+DAVIS_TEST = tuple(_DAVIS_VALIDATION.split())
+"""The 30 validation videos of DAVIS 2017."""
 DAVIS_FRAMES = Path("JPEGImages") / "480p"
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 VIDEO_ENDINGS = (".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif")

@@ -46,10 +46,9 @@ class RunDisplay:
         if progress.losses:
             fields["losses"] = "  ".join(f"{name} {value:.3f}" for name, value in progress.losses.items() if value)
         if progress.evaluation is not None:
-            fields["solved"] = solved_text(progress.evaluation)
+            fields["solved"] = evaluation_text(progress.evaluation)
             if not self._console.is_terminal:
-                row = progress.evaluation
-                self._console.print(f"{self._names[index]}: iteration {row['iteration']}: {fields['solved']}")
+                self._console.print(f"{self._names[index]}: iteration {progress.iteration}: {fields['solved']}")
         self._bars.update(self._ids[index], completed=progress.iteration, total=progress.total, **fields)
 
 
@@ -61,3 +60,10 @@ def solved_text(row: Mapping[str, Any]) -> str:
             color = name.removesuffix("test_solved_percent").removesuffix("_")
             parts.append(f"{color + ' ' if color else ''}{value:.1f} % of unseen tasks solved")
     return ", ".join(parts)
+
+
+def evaluation_text(row: Mapping[str, Any]) -> str:
+    """Says in a few words what an evaluation of any experiment found."""
+    if "test_return" in row:
+        return f"return {row['train_return']:.0f} on training videos, {row['test_return']:.0f} on unseen ones"
+    return solved_text(row)

@@ -1,5 +1,3 @@
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -12,6 +10,14 @@ from pisces.augment import shift_frames
 SETTINGS = DrQSettings(
     batch_size=6, channels=3, feature_size=5, hidden_size=12, embedding_size=7, padding=2, anchors=4, auxiliary=True
 )
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def make_agent(settings=SETTINGS, seed=0):
@@ -127,7 +133,8 @@ def test_a_restored_agent_goes_on_alike():
         agent.update(make_batch(k), make_pair(k))
     tensors, numbers = agent.state()
     other = make_agent(seed=0)
-    other.restore(copy.deepcopy(tensors), numbers)
+    # As a checkpoint gives them: contiguous.
+    other.restore({name: value.clone().contiguous() for name, value in tensors.items()}, numbers)
     for k in range(3, 6):
         one, two = agent.update(make_batch(k), make_pair(k)), other.update(make_batch(k), make_pair(k))
         assert one == two

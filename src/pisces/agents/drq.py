@@ -246,8 +246,7 @@ class DrQAgent:
             for number, parameter in enumerate(optimiser.param_groups[0]["params"]):
                 prefix = f"adam.{name}.{number}."
                 values = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
-                # The step counts stay where they are saved; the moments follow their parameter.
-                optimiser.state[parameter] = {key: value.to(self.device) for key, value in values.items()}
+                optimiser.state[parameter] = {key: _laid_out_as(value, parameter) for key, value in values.items()}
         self.updates = int(numbers["updates"])
 
     def restore_policy(self, tensors: Mapping[str, Tensor]) -> None:
@@ -255,3 +254,10 @@ class DrQAgent:
         load_module(self.actor, "actor.", dict(tensors))
         load_module(self.critic.convolutions, "critic.convolutions.", dict(tensors))
         load_module(self.target.convolutions, "critic.convolutions.", dict(tensors))
+
+
+def _laid_out_as(value: Tensor, parameter: Tensor) -> Tensor:
+    """Copies a moment of Adam into its parameter's order in memory, which the fused step takes for granted."""
+    if value.shape != parameter.shape:
+        return value.to(parameter.device)
+    return torch.empty_like(parameter, requires_grad=False).copy_(value)

@@ -81,7 +81,7 @@ class SceneRenderer:
     """Draws the states of one model.
 
     Args:
-        model: the model; its multisampling is switched off.
+        model: the model; its settings of quality are lowered.
         size: height and width of the frames.
         camera: number of the camera.
     """
@@ -90,7 +90,8 @@ class SceneRenderer:
         if not 0 <= camera < model.ncam:
             raise UserError(f"expected a camera in 0..{model.ncam - 1}, got {camera}")
         self._model, self._size = model, size
-        model.vis.quality.offsamples = 0
+        model.vis.quality.offsamples, model.vis.quality.shadowsize = 0, 0
+        model.vis.global_.offwidth = model.vis.global_.offheight = size
         self._gl = gl.make_context(BACKEND, size, size)
         if not _open_renderers:
             atexit.register(_close_all)  # after MuJoCo's own, so that it runs before it

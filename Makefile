@@ -2,8 +2,9 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 STAMP := .venv/.installed
+GL_PACKAGES := libegl1 libgl1 libosmesa6
 .DEFAULT_GOAL := help
-.PHONY: help install demo reproduce-lqr test test-all test-browser chromium check format readme bench
+.PHONY: help install gl demo reproduce-lqr test test-all test-browser chromium check format readme bench
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -14,7 +15,16 @@ install: $(STAMP)  ## Install pisces and what it needs into .venv
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@$(MAKE) --no-print-directory gl
 	@touch $@
+
+# What the control tasks draw with. Only root can install it; without it everything else works.
+gl:  ## Install Debian's libraries for drawing without a screen, if they are missing
+	@if dpkg -s $(GL_PACKAGES) >/dev/null 2>&1; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		(apt-get update -qq && apt-get install -y -qq $(GL_PACKAGES)) >/dev/null 2>&1 \
+			|| echo "could not install $(GL_PACKAGES): the control tasks will not draw"; \
+	else echo "for the control tasks, as root: apt-get install -y $(GL_PACKAGES)"; fi
 
 demo: $(STAMP)  ## Train with and without policy similarity embeddings and write demo/report.html
 	$(BIN)/pisces demo --out demo

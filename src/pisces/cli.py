@@ -96,6 +96,48 @@ def train_jumping(
     console.print(f"{solved_text(folder.read_json('result.json'))}; run folder: {folder.path}", soft_wrap=True)
 
 
+@train.command(name="distracting")
+def train_distracting(
+    task: str = "cartpole-swingup",
+    method: str = "drq+pse",
+    init: str = "random",
+    stage: str = "all",
+    seed: int = 0,
+    preset: str = "paper",
+    variant: str = "paper",
+    davis: str = "",
+    set: tuple[str, ...] = (),
+    threads: int = 2,
+    device: str = "cpu",
+    out: Path = Path("runs"),
+) -> None:
+    """Train SAC + DrQ in front of distracting videos; the same command goes on with a run that was stopped.
+
+    Args:
+        task: domain and task of dm_control's suite, e.g. walker-walk.
+        method: drq, or drq+pse with policy similarity embeddings.
+        init: random, or pretrained for the policy of the seed's pretraining run.
+        stage: all, or only pretrain (which is `drq` from random weights), pairs or train.
+        seed: seed of the weights, of the episodes and of all draws.
+        preset: paper (500,000 steps, a GPU), cpu (two cores, an hour or two) or smoke (seconds).
+        variant: paper, plain (no distraction), dcs-easy, dcs-medium or dcs-hard.
+        davis: a DAVIS 2017 folder; without it built-in clips are used.
+        set: other settings as name=value, e.g. temperature=0.01 steps=100000.
+        threads: threads of the computation.
+        device: cpu or cuda.
+        out: root of the run folders.
+    """
+    from pisces.experiments.distracting import make_config
+
+    config = make_config(method, task, seed, preset, init, variant, davis, threads, _parse_settings(set))  # type: ignore[arg-type]
+    from pisces.experiments.distracting_run import run
+    from pisces.reports.console import RunDisplay, evaluation_text
+
+    with RunDisplay([f"{task}, {method}, {init}, seed {seed}"], console) as display:
+        folder = run(config, out, device, [lambda progress: display.update(0, progress)], stage)  # type: ignore[arg-type]
+    console.print(f"{evaluation_text(folder.read_json('result.json'))}; run folder: {folder.path}", soft_wrap=True)
+
+
 @sweep.command(name="jumping")
 def sweep_jumping(
     methods: str = "randconv,randconv+pse",

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from pisces.agents.checkpoint import load_checkpoint
+from pisces.agents.drq import DrQAgent
+from pisces.agents.drq_settings import DrQSettings
 from pisces.agents.encoders import Encoder
 from pisces.agents.imitation import evaluation_kernels, load_module
 from pisces.agents.linear_policy import LinearPolicy
@@ -67,7 +69,33 @@ class JumpingPolicy:
         return (image if image.ndim == 3 else image.permute(0, 3, 1, 2).flatten(0, 1))[None]
 
 
-def load(run_folder: str | Path) -> JumpingPolicy | LinearPolicy:
+class ControlPolicy:
+    """A trained agent of a control task; observations are [H, W, 3 stack], as the environment gives them."""
+
+    def __init__(self, agent: DrQAgent, shape: tuple[int, int, int]) -> None:
+        self._agent, self._shape = agent, shape
+
+    def act(self, observation: ArrayLike) -> NDArray[np.float32]:
+        """The greedy action, [A]."""
+        return self._agent.act(self._checked(observation))
+
+    @torch.no_grad()
+    def embed(self, observation: ArrayLike) -> NDArray[np.float32]:
+        """The metric embedding, or the actor's last hidden layer if it learned without the contrastive loss."""
+        agent = self._agent
+        image = torch.from_numpy(self._checked(observation)[None]).permute(0, 3, 1, 2)
+        features = agent.actor.represent(agent.critic.convolutions(image))
+        embedding = agent.loss.embed(features) if agent.settings.auxiliary else features
+        return np.asarray(embedding[0].numpy(), dtype=np.float32)
+
+    def _checked(self, observation: ArrayLike) -> NDArray[np.uint8]:
+        frames = np.asarray(observation)
+        if frames.shape != self._shape or frames.dtype != np.uint8:
+            raise UserError(f"expected bytes of shape {self._shape}, got {frames.dtype} {frames.shape}")
+        return frames
+
+
+def load(run_folder: str | Path) -> JumpingPolicy | LinearPolicy | ControlPolicy:
     """Loads the agent of a run folder."""
     folder = Path(run_folder)
     config = _read_config(folder / "config.json")
@@ -77,6 +105,26 @@ def load(run_folder: str | Path) -> JumpingPolicy | LinearPolicy:
     tensors, numbers = load_checkpoint(path)
     if "distractors" in config:
         return LinearPolicy(tensors, folder)
+    if "protocol" in config:
+        return _load_control(config, tensors, folder)
+    return _load_jumping(config, tensors, numbers, folder)
+
+
+def _load_control(config: dict[str, Any], tensors: dict[str, Tensor], folder: Path) -> ControlPolicy:
+    try:
+        size, channels = config["protocol"]["frame_size"], 3 * config["protocol"]["frame_stack"]
+        actions = len(tensors["actor.output.bias"]) // 2
+        agent = DrQAgent(size, channels, actions, DrQSettings(**config["settings"]), config["seed"])
+        agent.restore_policy(tensors)
+        load_module(agent.loss, "loss.", tensors)
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise UserError(f"expected a control run of this version in {str(folder)!r}, got another ({error})") from error
+    return ControlPolicy(agent, (size, size, channels))
+
+
+def _load_jumping(
+    config: dict[str, Any], tensors: dict[str, Tensor], numbers: dict[str, Any], folder: Path
+) -> JumpingPolicy:
     try:
         settings = ImitationSettings(**config["settings"])
         channels = 6 if config["colors"] else 2

@@ -33,3 +33,22 @@ def random_shift(images: Tensor, padding: int = 4, generator: torch.Generator | 
 def _clamped(offset: Tensor, padding: int, size: int) -> Tensor:
     positions = torch.arange(size, device=offset.device)[None, :] + offset[:, None] - padding
     return positions.clamp(0, size - 1)
+
+
+def shift_frames(frames: Tensor, offsets: Tensor, padding: int) -> Tensor:
+    """Shifts each image as `random_shift` does, by given offsets, with the channels last.
+
+    Args:
+        frames: bytes or floats, [n, H, W, C], contiguous.
+        offsets: whole numbers in 0..2 padding, rows and columns, [2, n]; [2, 1] moves all images alike.
+        padding: the offset that leaves an image where it is.
+
+    Returns:
+        [n, C, H, W] with the channels last in memory, as convolutions like it.
+    """
+    n, height, width, channels = frames.shape
+    rows, columns = _clamped(offsets[0], padding, height), _clamped(offsets[1], padding, width)
+    first = torch.arange(n, device=frames.device)[:, None, None] * height
+    pixels = (first + rows[:, :, None]) * width + columns[:, None, :]
+    shifted = frames.reshape(-1, channels).index_select(0, pixels.flatten())
+    return shifted.view(n, height, width, channels).permute(0, 3, 1, 2)

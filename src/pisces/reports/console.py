@@ -47,11 +47,11 @@ class RunDisplay:
         if progress.losses:
             fields["losses"] = "  ".join(f"{name} {value:.3f}" for name, value in progress.losses.items() if value)
         if progress.evaluation is not None:
-            fields["solved"] = solved_text(progress.evaluation)
-            row = progress.evaluation
-            if not self._console.is_terminal and self._told.get(index) != row["iteration"]:
-                self._told[index] = row["iteration"]
-                self._console.print(f"{self._names[index]}: iteration {row['iteration']}: {fields['solved']}")
+            fields["solved"] = evaluation_text(progress.evaluation)
+            at = progress.evaluation.get("iteration", progress.iteration)
+            if not self._console.is_terminal and self._told.get(index) != at:
+                self._told[index] = at
+                self._console.print(f"{self._names[index]}: iteration {at}: {fields['solved']}")
         self._bars.update(self._ids[index], completed=progress.iteration, total=progress.total, **fields)
 
 
@@ -63,3 +63,10 @@ def solved_text(row: Mapping[str, Any]) -> str:
             color = name.removesuffix("test_solved_percent").removesuffix("_")
             parts.append(f"{color + ' ' if color else ''}{value:.1f} % of unseen tasks solved")
     return ", ".join(parts)
+
+
+def evaluation_text(row: Mapping[str, Any]) -> str:
+    """Says in a few words what an evaluation of any experiment found."""
+    if "test_return" in row:
+        return f"return {row['train_return']:.0f} on training videos, {row['test_return']:.0f} on unseen ones"
+    return solved_text(row)

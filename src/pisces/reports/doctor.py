@@ -14,7 +14,7 @@ from pathlib import Path
 import pisces
 
 REQUIRED = ("torch", "numpy", "numba", "scipy", "gymnasium", "matplotlib", "safetensors", "tyro", "rich")
-EXTRAS = {"pygame": "render", "tensorboard": "tensorboard"}
+EXTRAS = {"pygame": "render", "tensorboard": "tensorboard", "dm_control": "control", "mujoco": "control"}
 FREE_GIGABYTES = 1.0
 
 
@@ -36,6 +36,7 @@ def examine() -> list[Finding]:
     findings += [_package(name) for name in REQUIRED]
     findings += [_extra(name, extra) for name, extra in EXTRAS.items()]
     findings += [_attempt("threads", _threads), _attempt("compiled kernels", _kernels), _disk()]
+    findings += [*_gl_backends(), _videos()]
     return findings
 
 
@@ -79,3 +80,23 @@ def _disk() -> Finding:
     if free < FREE_GIGABYTES:
         return Finding("disk", "broken", f"{free:.1f} GB free here; runs need at least {FREE_GIGABYTES:.0f} GB")
     return Finding("disk", "ok", f"{free:.0f} GB free here")
+
+
+def _gl_backends() -> list[Finding]:
+    """Looks for the libraries that draw without a screen; both are optional."""
+    from pisces.envs import gl
+
+    findings = []
+    for backend, probe in gl.PROBES.items():
+        problem = probe()
+        detail = "draws without a screen" if problem is None else f"optional: {problem}; {gl.INSTALL}"
+        findings.append(Finding(f"GL: {backend}", "ok" if problem is None else "missing", detail))
+    return findings
+
+
+def _videos() -> Finding:
+    from pisces.envs.videos import TEST_CLIPS, TRAIN_CLIPS, find_videos
+
+    find_videos("test").load(0, 16)
+    detail = f"{TRAIN_CLIPS} training and {TEST_CLIPS} test clips are built in; --davis names a DAVIS 2017 folder"
+    return Finding("videos", "ok", detail)

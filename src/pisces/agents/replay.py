@@ -1,0 +1,147 @@
+"""Replay on disk: each frame once, as bytes, in memory maps that only grow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pisces.errors import UserError
+
+SLACK = 10_000
+"""Slots beyond the capacity: so much may be written after a checkpoint before what it needs is overwritten."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Transitions; T = frame stack, newest frame last."""
+
+    observations: NDArray[np.uint8]
+    """[n, H, W, 3 T]."""
+    actions: NDArray[np.float32]
+    """[n, A]."""
+    rewards: NDArray[np.float32]
+    """[n, 1]."""
+    next_observations: NDArray[np.uint8]
+    """[n, H, W, 3 T]."""
+    continues: NDArray[np.float32]
+    """0 where the episode ended by the task's own rule, else 1; [n, 1]."""
+
+
+class Replay:
+    """The last transitions of an agent, stacked into observations when they are drawn.
+
+    One slot holds one frame and the action and reward that followed it; the last frame of an episode has none. Slots
+    are written in order, and after the end of the files from their beginning. What was written after a checkpoint
+    never touches the frames that the checkpoint needs, if `safe` is asked before each episode.
+
+    Args:
+        folder: where the files are, created if need be.
+        capacity: transitions that can be drawn.
+        frame_size: height and width.
+        frame_stack: frames per observation.
+        action_size: entries of an action.
+        written: slots written so far, from a checkpoint; 0 starts anew.
+    """
+
+    def __init__(
+        self, folder: Path, capacity: int, frame_size: int, frame_stack: int, action_size: int, written: int = 0
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.capacity, self.frame_stack, self.written = capacity, frame_stack, written
+        self._slack = min(SLACK, max(capacity, 64))
+        self.slots = capacity + capacity // 50 + self._slack
+        self._kept = self.slots - self._slack
+        self._saved = written
+        columns = np.dtype(
+            [("action", "<f4", (action_size,)), ("reward", "<f4"), ("place", "<i4"), ("acts", "u1"), ("goes_on", "u1")]
+        )
+        self._frames = _open(folder / "frames.u8", np.dtype(np.uint8), (self.slots, frame_size, frame_size, 3), written)
+        self._columns = _open(folder / "columns.bin", columns, (self.slots,), written)
+
+    def __len__(self) -> int:
+        """Slots that can be drawn from."""
+        return min(self.written, self._kept)
+
+    @property
+    def bytes_per_transition(self) -> float:
+        """Bytes of the files for one transition of the capacity."""
+        return (self._frames.nbytes + self._columns.nbytes) / self.capacity
+
+    def begin(self, frame: NDArray[np.uint8]) -> None:
+        """Starts an episode with its first frame."""
+        self._write(frame, 0)
+
+    def add(self, action: NDArray[np.float32], reward: float, terminated: bool, frame: NDArray[np.uint8]) -> None:
+        """Adds what followed the newest frame, and the frame after it."""
+        newest = self._columns[(self.written - 1) % self.slots]
+        newest["action"], newest["reward"] = action, reward
+        newest["acts"], newest["goes_on"] = 1, not terminated
+        self._write(frame, int(newest["place"]) + 1)
+
+    def _write(self, frame: NDArray[np.uint8], place: int) -> None:
+        slot = self.written % self.slots
+        self._frames[slot] = frame
+        row = self._columns[slot]
+        row["action"], row["reward"], row["place"], row["acts"], row["goes_on"] = 0, 0, place, 0, 1
+        self.written += 1
+
+    def sample(self, count: int, rng: np.random.Generator) -> Batch:
+        """Draws transitions evenly, with replacement."""
+        numbers = self._draw(count, rng)
+        rows = self._columns[numbers % self.slots]
+        # Frames before an episode's first one are that first one.
+        back = np.arange(self.frame_stack - 1, -2, -1)
+        steps = np.minimum(back[None, :], rows["place"][:, None])
+        frames = self._frames[(numbers[:, None] - steps) % self.slots]
+        return Batch(
+            _stack(frames[:, :-1]),
+            np.ascontiguousarray(rows["action"]),
+            np.ascontiguousarray(rows["reward"][:, None]),
+            _stack(frames[:, 1:]),
+            rows["goes_on"][:, None].astype(np.float32),
+        )
+
+    def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        low = max(self.written - self._kept, 0) + (self.frame_stack if self.written > self._kept else 0)
+        if not self._columns["acts"][low % self.slots] and self.written - low < 2:
+            raise UserError("expected a replay with at least one transition, got none")
+        numbers = rng.integers(low, self.written - 1, count)
+        while True:
+            ends = self._columns["acts"][numbers % self.slots] == 0
+            if not ends.any():
+                return np.asarray(numbers)
+            numbers[ends] = rng.integers(low, self.written - 1, int(ends.sum()))
+
+    def safe(self, decisions: int) -> bool:
+        """Whether that many more decisions leave the frames of the last checkpoint alone."""
+        return self.written + decisions + 1 - self._saved <= self._slack
+
+    def flush(self) -> int:
+        """Brings everything to the disk; returns the number to keep in the checkpoint."""
+        self._frames.flush()
+        self._columns.flush()
+        self._saved = self.written
+        return self.written
+
+
+def _stack(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Turns [n, T, H, W, 3] into [n, H, W, 3 T]."""
+    n, stack, height, width, channels = frames.shape
+    return np.ascontiguousarray(frames.transpose(0, 2, 3, 1, 4)).reshape(n, height, width, stack * channels)
+
+
+def _open(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], written: int) -> np.memmap[Any, Any]:
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if written and (not path.exists() or path.stat().st_size != size):
+        raise UserError(
+            f"expected the replay of the checkpoint in {str(path)!r}, got a missing or shorter file; "
+            "delete the run's checkpoint to start it anew"
+        )
+    if not path.exists() or path.stat().st_size != size:
+        with path.open("wb") as file:
+            file.truncate(size)
+    return np.memmap(path, dtype=dtype, mode="r+", shape=shape)

@@ -1,0 +1,183 @@
+"""Video backgrounds: the built-in clips, DAVIS 2017, or any folder of image sequences and video files."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pisces.envs.textures import Clip, moving_texture
+from pisces.errors import UserError
+
+TRAIN_CLIPS, TEST_CLIPS = 2, 30
+TEST_SEED = 1_000_000
+"""Seeds of the built-in test clips start here, those of the training clips at 0."""
+MEMORY_BUDGET = 512 * 2**20
+"""Bytes of decoded clips that a process keeps."""
+FRAME_LIMIT = 200
+"""Frames that are read of one video."""
+DAVIS_TRAIN = ("bear", "bmx-bumps")
+_DAVIS_VALIDATION = """
+bike-packing blackswan bmx-trees breakdance camel car-roundabout car-shadow cows dance-twirl dog dogs-jump
+drift-chicane drift-straight goat gold-fish horsejump-high india judo kite-surf lab-coat libby loading
+mbike-trick motocross-jump paragliding-launch parkour pigs scooter-black shooting soapbox
+"""
+DAVIS_TEST = tuple(_DAVIS_VALIDATION.split())
+"""The 30 validation videos of DAVIS 2017."""
+DAVIS_FRAMES = Path("JPEGImages") / "480p"
+IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
+VIDEO_ENDINGS = (".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif")
+
+
+@dataclass(frozen=True)
+class Videos:
+    """A list of clips that can be loaded one by one."""
+
+    names: tuple[str, ...]
+    """What the clips are called."""
+    sources: tuple[int | tuple[Path, ...], ...]
+    """Where each comes from: a seed, the images of a sequence, or one video file."""
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def load(self, index: int, size: int) -> Clip:
+        """Returns a clip, uint8 [frames, size, size, 3]; clips are decoded and resized once while there is room."""
+        return _cache.get(self.sources[index], size)
+
+
+def find_videos(videos: str | Path, davis: str | Path | None = None, count: int | None = None) -> Videos:
+    """Finds the clips that `videos` names.
+
+    Args:
+        videos: "train" or "test" for the built-in clips, or a folder.
+        davis: a DAVIS 2017 folder; "train" and "test" then mean the paper's lists of its videos.
+        count: number of training clips; the paper's 2 if None. Folders and "test" are used whole.
+    """
+    if davis is not None and videos in ("train", "test"):
+        return _davis_videos(Path(davis), str(videos), count)
+    if videos == "train":
+        return _built_in("train", 0, TRAIN_CLIPS if count is None else count)
+    if videos == "test":
+        return _built_in("test", TEST_SEED, TEST_CLIPS)
+    return _folder_videos(Path(videos))
+
+
+def _built_in(name: str, first: int, count: int) -> Videos:
+    return Videos(tuple(f"{name}-{k}" for k in range(count)), tuple(range(first, first + count)))
+
+
+def _davis_videos(root: Path, split: str, count: int | None) -> Videos:
+    folder = root / DAVIS_FRAMES
+    if not folder.is_dir():
+        raise UserError(f"expected the DAVIS videos in {str(folder)!r}, got no such folder")
+    if split == "test":
+        names = list(DAVIS_TEST)
+    elif count is None:
+        names = list(DAVIS_TRAIN)
+    else:
+        names = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name not in DAVIS_TEST)[:count]
+    missing = [name for name in names if not (folder / name).is_dir()]
+    if missing or not names:
+        raise UserError(f"expected the DAVIS video {(missing or ['bear'])[0]!r} in {str(folder)!r}, got none")
+    return Videos(tuple(names), tuple(_images(folder / name) for name in names))
+
+
+def _folder_videos(folder: Path) -> Videos:
+    if not folder.is_dir():
+        raise UserError(f"expected videos to be train, test or a folder, got {str(folder)!r}, which is none of them")
+    if (folder / DAVIS_FRAMES).is_dir():
+        folder = folder / DAVIS_FRAMES
+    found: dict[str, tuple[Path, ...]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and _list_images(path):
+            found[path.name] = _images(path)
+        elif path.suffix.lower() in VIDEO_ENDINGS:
+            found[path.name] = (path,)
+    if not found and _list_images(folder):
+        found[folder.name] = _images(folder)
+    if not found:
+        raise UserError(f"expected video files or folders of images in {str(folder)!r}, got neither")
+    return Videos(tuple(found), tuple(found.values()))
+
+
+def _list_images(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() in IMAGE_ENDINGS)
+
+
+def _images(folder: Path) -> tuple[Path, ...]:
+    images = _list_images(folder)
+    if not images:
+        raise UserError(f"expected images in {str(folder)!r}, got none")
+    return tuple(images[:FRAME_LIMIT])
+
+
+class ClipCache:
+    """Clips in memory, the least recently used ones given up when the budget is reached.
+
+    Args:
+        budget: bytes to keep; the clip that was asked for last is kept even if it is larger.
+    """
+
+    def __init__(self, budget: int = MEMORY_BUDGET) -> None:
+        self.budget = budget
+        self._clips: OrderedDict[tuple[Any, int], Clip] = OrderedDict()
+
+    def get(self, source: int | tuple[Path, ...], size: int) -> Clip:
+        """Returns a clip in a size, made or decoded if it isn't there."""
+        key = (source, size)
+        if key not in self._clips:
+            self._clips[key] = moving_texture(source, size) if isinstance(source, int) else _decode(source, size)
+            self._clips[key].flags.writeable = False
+        self._clips.move_to_end(key)
+        while self.size() > self.budget and len(self._clips) > 1:
+            self._clips.popitem(last=False)
+        return self._clips[key]
+
+    def size(self) -> int:
+        """Bytes held at present."""
+        return sum(clip.nbytes for clip in self._clips.values())
+
+
+_cache = ClipCache()
+
+
+def _decode(paths: Sequence[Path], size: int) -> Clip:
+    if len(paths) == 1 and paths[0].suffix.lower() in VIDEO_ENDINGS:
+        return _decode_video(paths[0], size)
+    from PIL import Image
+
+    frames = []
+    for path in paths:
+        try:
+            with Image.open(path) as image:
+                frames.append(_resize(np.asarray(image.convert("RGB")), size))
+        except (OSError, SyntaxError, ValueError) as error:
+            raise UserError(f"expected an image in {str(path)!r}, got a damaged file") from error
+    return np.stack(frames)
+
+
+def _decode_video(path: Path, size: int) -> Clip:
+    try:
+        import imageio_ffmpeg
+    except ImportError as error:
+        raise UserError("video files need imageio-ffmpeg: pip install 'pisces-rl[control]'") from error
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-loglevel", "error", "-i", str(path), "-frames:v", str(FRAME_LIMIT)]
+    command += ["-vf", f"scale={size}:{size}", "-pix_fmt", "rgb24", "-f", "rawvideo", "-"]
+    result = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    frames = len(result.stdout) // (3 * size * size)
+    if result.returncode or not frames:
+        raise UserError(f"expected a video in {str(path)!r}, got a damaged file")
+    return np.frombuffer(result.stdout, np.uint8, frames * 3 * size * size).reshape(frames, size, size, 3)
+
+
+def _resize(frame: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    from PIL import Image
+
+    return np.asarray(Image.fromarray(frame).resize((size, size), Image.Resampling.BILINEAR))

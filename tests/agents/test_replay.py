@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from pisces.agents.replay import Replay
+
+SIZE, STACK = 4, 3
+
+
+def fill(replay, episodes, length, reference, first=0):
+    for episode in range(first, first + episodes):
+        rng = np.random.default_rng(episode)
+        frames = rng.integers(0, 256, (length + 1, SIZE, SIZE, 3), dtype=np.uint8)
+        replay.begin(frames[0])
+        stack = [frames[0]] * STACK
+        for step in range(length):
+            action, reward, last = rng.normal(size=2).astype(np.float32), float(step), step == length - 1
+            replay.add(action, reward, last, frames[step + 1])
+            following = [*stack[1:], frames[step + 1]]
+            reference[action.tobytes()] = (np.concatenate(stack, -1), reward, np.concatenate(following, -1), last)
+            stack = following
+
+
+def check(replay, reference, count=200):
+    batch = replay.sample(count, np.random.default_rng(0))
+    for k in range(count):
+        observation, reward, following, last = reference[batch.actions[k].tobytes()]
+        assert np.array_equal(batch.observations[k], observation)
+        assert np.array_equal(batch.next_observations[k], following)
+        assert batch.rewards[k, 0] == reward
+        assert batch.continues[k, 0] == (not last)
+    return batch
+
+
+@pytest.mark.parametrize("episodes", [1, 3, 40])
+def test_batches_equal_a_naive_replay(tmp_path, episodes):
+    replay, reference = Replay(tmp_path, 100, SIZE, STACK, 2), {}
+    fill(replay, episodes, 9, reference)
+    batch = check(replay, reference)
+    # After going round, only the newest transitions are drawn.
+    newest = set(list(reference)[-110:])
+    assert {action.tobytes() for action in batch.actions} <= newest
+
+
+def test_goes_on_after_a_restart(tmp_path):
+    whole, reference = Replay(tmp_path / "a", 100, SIZE, STACK, 2), {}
+    fill(whole, 14, 9, reference)
+    cut = Replay(tmp_path / "b", 100, SIZE, STACK, 2)
+    fill(cut, 10, 9, {})
+    written = cut.flush()
+    assert cut.safe(40)
+    fill(cut, 4, 9, {}, first=50)  # lost: written after the checkpoint
+    again = Replay(tmp_path / "b", 100, SIZE, STACK, 2, written)
+    fill(again, 4, 9, {}, first=10)
+    check(again, reference)
+    one, other = (replay.sample(50, np.random.default_rng(3)) for replay in (whole, again))
+    assert np.array_equal(one.observations, other.observations)
+    assert not again.safe(10**6)
+
+
+def test_frames_are_kept_once(tmp_path):
+    replay = Replay(tmp_path, 100_000, 84, 3, 6)
+    assert replay.bytes_per_transition * 100_000 < 2.5e9
+
+
+def test_missing_files_and_empty_replays_are_explained(tmp_path):
+    with pytest.raises(ValueError, match="missing or shorter"):
+        Replay(tmp_path, 10, SIZE, STACK, 2, written=5)
+    replay = Replay(tmp_path, 10, SIZE, STACK, 2)
+    replay.begin(np.zeros((SIZE, SIZE, 3), np.uint8))
+    with pytest.raises(ValueError, match="at least one transition"):
+        replay.sample(1, np.random.default_rng(0))

@@ -1,0 +1,163 @@
+import itertools
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import pisces.envs  # noqa: F401 (registers the ids)
+from pisces.envs import gl
+from pisces.envs.distracting import DistractingEnv
+from pisces.envs.distracting_tasks import PAPER_TASKS, TASKS, environment_id
+from pisces.envs.distractions import Background
+
+SMALL = {"frame_size": 24, "action_repeat": 2}
+
+
+def play(env, actions, **reset):
+    observation, _ = env.reset(**reset)
+    frames, states, rewards = [observation], [env.unwrapped.state()], []
+    for action in actions:
+        observation, reward, *_ = env.step(action)
+        frames.append(observation)
+        states.append(env.unwrapped.state())
+        rewards.append(reward)
+    return np.stack(frames), np.stack(states), np.array(rewards)
+
+
+@pytest.fixture(scope="module")
+def actions():
+    return np.random.default_rng(0).uniform(-1, 1, (6, 1)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def cartpole():
+    env = DistractingEnv("cartpole-swingup", **SMALL)
+    yield env
+    env.close()
+
+
+@pytest.mark.parametrize("task", PAPER_TASKS)
+def test_paper_tasks_build_and_step(task):
+    env = gym.make(environment_id(task), frame_size=24)
+    observation, info = env.reset(seed=0)
+    assert observation.shape == (24, 24, 9)
+    assert observation.dtype == np.uint8
+    assert info["video"] in (0, 1)
+    env.action_space.seed(0)
+    observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    assert env.observation_space.contains(observation)
+    assert (terminated, truncated, info["steps"]) == (False, False, PAPER_TASKS[task])
+    assert 0 <= reward <= PAPER_TASKS[task]
+    env.close()
+
+
+def test_ids_cover_the_suite():
+    from dm_control import suite
+
+    assert {tuple(task.split("-", 1)) for task in TASKS} == set(suite.ALL_TASKS)
+    assert environment_id("ball_in_cup-catch") == "pisces/DistractingBallInCupCatch-v0"
+    assert all(environment_id(task) in gym.registry for task in TASKS)
+
+
+def test_background_changes_the_frames_and_nothing_else(cartpole, actions):
+    frames, states, rewards = play(cartpole, actions, seed=5, options={"background_seed": 3})
+    others, other_states, other_rewards = play(cartpole, actions, seed=5, options={"background_seed": 4})
+    assert np.array_equal(states, other_states)
+    assert np.array_equal(rewards, other_rewards)
+    assert all(not np.array_equal(one, other) for one, other in zip(frames, others, strict=True))
+    # The next episode does not know which background this one had.
+    following = play(cartpole, actions)
+    play(cartpole, actions, seed=5)
+    for one, other in zip(following, play(cartpole, actions), strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("variant", ["plain", "paper", "dcs-hard"])
+def test_same_seed_same_frames(variant, actions):
+    outcomes = []
+    for _ in range(2):
+        env = DistractingEnv("cartpole-swingup", variant, **SMALL)
+        play(env, actions[:1])
+        outcomes.append(play(env, actions, seed=7))
+        env.close()
+    for one, other in zip(*outcomes, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_stack_holds_the_last_frames(cartpole, actions):
+    frames, _, _ = play(cartpole, actions, seed=1)
+    assert np.array_equal(frames[0][..., :3], frames[0][..., 6:])
+    for before, after in itertools.pairwise(frames):
+        assert np.array_equal(before[..., 3:], after[..., :6])
+
+
+def test_video_fills_the_sky_with_its_own_pixels(tmp_path):
+    from PIL import Image
+
+    for name, color in (("a", (250, 0, 0)), ("b", (0, 0, 250))):
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (8, 8), color).save(tmp_path / name / "0.png")
+    env = DistractingEnv("cartpole-swingup", videos=tmp_path, **SMALL)
+    for video, color in enumerate(([250, 0, 0], [0, 0, 250])):
+        observation, _ = env.reset(seed=0, options={"video": video})
+        assert observation[0, 0, -3:].tolist() == color
+    env.close()
+
+
+def test_static_backgrounds_stand_still(actions):
+    env = DistractingEnv("cartpole-swingup", dynamic=False, **SMALL)
+    frames, _, _ = play(env, actions, seed=0)
+    assert np.array_equal(frames[0][:4, :4], frames[-1][:4, :4])
+    env.close()
+
+
+def test_videos_play_back_and_forth():
+    clip = np.arange(4, dtype=np.uint8)[:, None, None, None]
+    background = Background(clip, np.random.default_rng(0))
+    seen = []
+    for _ in range(12):
+        seen.append(int(background.frame[0, 0, 0]))
+        background.advance()
+    assert set(np.abs(np.diff(seen))) == {1}
+    assert seen[:6] == seen[6:]
+    assert {0, 3} <= set(seen)
+
+
+def test_episode_ends_after_a_thousand_steps():
+    env = DistractingEnv("cartpole-swingup", frame_size=16, action_repeat=300)
+    env.reset(seed=0)
+    outcomes = [env.step(np.zeros(1, np.float32)) for _ in range(4)]
+    assert [outcome[3] for outcome in outcomes] == [False, False, False, True]
+    assert outcomes[-1][4]["steps"] == 100
+    env.close()
+
+
+def test_bad_arguments_are_explained(cartpole, tmp_path):
+    for arguments, message in (
+        ({"task": "cartpole-swngup"}, "did you mean 'cartpole-swingup'"),
+        ({"variant": "papr"}, "did you mean 'paper'"),
+        ({"frame_size": 4}, "frame size in 16..480"),
+        ({"videos": tmp_path / "none"}, "none of them"),
+        ({"camera": 99}, "camera in 0.."),
+    ):
+        with pytest.raises(ValueError, match=message):
+            DistractingEnv(**{**SMALL, **arguments})
+    with pytest.raises(ValueError, match="did you mean 'background_seed'"):
+        cartpole.reset(options={"background_sed": 1})
+    with pytest.raises(ValueError, match=r"video in 0\.\.1"):
+        cartpole.reset(options={"video": 2})
+    cartpole.reset(seed=0)
+    with pytest.raises(ValueError, match="finite action of shape"):
+        cartpole.step(np.array([np.nan], np.float32))
+
+
+def test_without_gl_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.delenv(gl.VARIABLE, raising=False)
+    monkeypatch.setattr(gl, "EGL_LIBRARIES", ("libNone.so",))
+    monkeypatch.setattr(gl, "OSMESA_LIBRARIES", ("libNone.so",))
+    with pytest.raises(ValueError, match="apt-get install -y libegl1") as error:
+        gl.choose_backend()
+    assert "\n" not in str(error.value)
+    monkeypatch.setenv(gl.VARIABLE, "egll")
+    with pytest.raises(ValueError, match="did you mean 'egl'"):
+        gl.choose_backend()

@@ -145,7 +145,8 @@ class DrQAgent:
     def _views(self, observations: NDArray[np.uint8], rng: np.random.Generator, views: int) -> Tensor:
         """Shifted copies of observations [n, H, W, C]: [views n, C, H, W], copy after copy."""
         copies = self._tensor(observations).repeat(views, 1, 1, 1)
-        return shift_frames(copies, self._offsets(rng, len(copies)), self.settings.padding)
+        # Turned into floats here, because the targets need them twice.
+        return shift_frames(copies, self._offsets(rng, len(copies)), self.settings.padding).float()
 
     def _offsets(self, rng: np.random.Generator, count: int) -> Tensor:
         return torch.from_numpy(rng.integers(0, 2 * self.settings.padding + 1, (2, count))).to(self.device)

@@ -44,7 +44,7 @@ def picture(results: tuple[dict[str, Any], ...], methods: tuple[str, ...] = PICT
         method: [
             r
             for r in results
-            if own_run(r["config"]) and (r["config"]["method"], r["config"]["grid"]) == (method, "wide")
+            if own_run(r["config"]) and (r["config"]["method"], r["config"].get("grid")) == (method, "wide")
         ]
         for method in methods
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numba
 import numpy as np
@@ -43,7 +44,7 @@ class Chain:
         """The arrays in the form that the kernels take."""
         return self.pointer, self.next_state, self.probability
 
-    @property
+    @cached_property
     def widest(self) -> int:
         """The largest number of next states in a row."""
         return int(np.diff(self.pointer).max())

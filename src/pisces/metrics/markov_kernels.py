@@ -206,6 +206,15 @@ def furthest(values, others):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def largest(values):  # type: ignore[no-untyped-def]
+    """Largest absolute value of a vector; 0 if it is empty."""
+    bound = 0.0
+    for k in range(len(values)):
+        bound = max(bound, abs(values[k]))
+    return bound
+
+
+@numba.njit(cache=True, nogil=True)
 def count_transports(first, second, x_pointer, y_pointer, actions, offset):  # type: ignore[no-untyped-def]
     """Fills the offsets of all transports; returns the number of basis cells in total."""
     total = 0

@@ -79,7 +79,7 @@ class Solver:
         shares = 2 if count >= SHARE_SIZE else 1
         self._cuts = [count * share // shares for share in range(shares + 1)]
         self._matrices = [np.zeros((chain_x.states, chain_y.states)) for _ in range(shares)]
-        self._cost_bound = float(np.abs(cost).max(initial=0.0))
+        self._cost_bound = float(kernels.largest(cost))
         self.merged = False
         """Whether states were merged before, which adds their rows' last digits to the error."""
         self._values, self._image, self._frozen = np.zeros(count), np.empty(count), np.zeros(count)
@@ -115,12 +115,12 @@ class Solver:
 
     def _rounding(self) -> float:
         # What rounding can hide in one round: pivots not worth while, sums of masses and distances, merged rows.
-        largest = max(float(np.abs(values).max(initial=0.0)) for values in (self._image, self._frozen))
+        largest = max(kernels.largest(self._image), kernels.largest(self._frozen))
         width = self._chain_x.widest + self._chain_y.widest
         return largest * (REDUCED_COST + 8 * width * 2.0**-53 + self.merged * width / MASS_UNIT)
 
     def _slack(self) -> float:
-        return REDUCED_COST * float(np.abs(self._values).max(initial=0.0))
+        return REDUCED_COST * float(kernels.largest(self._values))
 
     def _first_round(self) -> None:
         # In place and in order: exact at once for acyclic parts, and a good first guess of the couplings elsewhere.
@@ -136,7 +136,7 @@ class Solver:
 
         self._workers.run(work, range(len(self._cuts) - 1))
         self._values, self._image = self._image, self._values
-        self._relax(0.02 * float(np.abs(self._values).max(initial=0.0)))
+        self._relax(0.02 * float(kernels.largest(self._values)))
 
     def _round(self) -> float:
         slack = self._slack()

@@ -1,0 +1,100 @@
+"""Commands that show something: demo, metric, report, doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.table import Table
+
+from pisces.cli.common import console, errors
+
+
+def demo(out: Path = Path("demo"), seed: int = 0, preset: str = "quick") -> None:
+    """Train an agent without and with policy similarity embeddings and write a page that compares them.
+
+    Args:
+        out: folder of the runs and of report.html.
+        seed: seed of both agents.
+        preset: quick (minutes) or smoke (seconds).
+    """
+    from pisces.experiments.demo import demo_configs, run_demo
+    from pisces.reports.console import RunDisplay
+    from pisces.reports.demo import NAMES, write_demo_page
+
+    demo_configs(seed, preset)
+    with RunDisplay(list(NAMES), console) as display:
+        folders = run_demo(out / "runs", seed, preset, display.update)
+    write_demo_page(folders, out / "report.html")
+    console.print(f"report: {out / 'report.html'}", soft_wrap=True)
+
+
+def metric(
+    x: Annotated[Path, tyro.conf.Positional],
+    y: Annotated[Path, tyro.conf.Positional],
+    discount: float = 0.99,
+    metric: str = "psm",
+    cost: str = "auto",
+    last: str = "self-loop",
+    tolerance: float = 1e-6,
+    out: Path = Path("metric"),
+) -> None:
+    """Measure the distances between the states of two trajectories, or of two finite MDPs.
+
+    Args:
+        x: a trajectory (npz, written by Trajectory.save) or an MDP (npz, written by FiniteMDP.save).
+        y: another; for an MDP, the same file again gives the distances within it.
+        discount: discount of the metric, in [0, 1).
+        metric: for MDPs: psm, pi-bisimulation, bisimulation or mico; policies are the optimal ones.
+        cost: for trajectories: total-variation, l1, reward (pi-bisimulation), or auto for the policy similarity metric.
+        last: for trajectories: self-loop or stop, what follows the last pair of states.
+        tolerance: for MDPs: certified error at which to stop.
+        out: folder for distance.npz, nearest.csv and heat_map.png.
+    """
+    from pisces.reports.metric import compare_files
+
+    report = compare_files(x, y, discount, metric, cost, last, tolerance)  # type: ignore[arg-type]
+    paths = report.write(out, x.stem, y.stem)
+    table = Table("state of x", "nearest of y", "distance", title=f"{report.name}, discount {discount}")
+    for i in range(min(len(report.nearest), 10)):
+        table.add_row(str(i), str(report.nearest[i]), f"{report.distance[i, report.nearest[i]]:.6g}")
+    console.print(table)
+    size = f"{report.distance.shape[0]} x {report.distance.shape[1]} distances"
+    bound = f", exact to {report.error_bound:.1e}" if report.error_bound else ""
+    console.print(f"{size}{bound}: {', '.join(map(str, paths))}", soft_wrap=True)
+
+
+def report(
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional] = (),
+    out: Path = Path("report"),
+    projection: str = "umap",
+    mixed_versions: bool = False,
+) -> None:
+    """Write tables beside the paper's, figures, and a page to explore the runs with.
+
+    Args:
+        runs: folders with run folders anywhere below them.
+        out: folder of report.html, tables/ and figures/.
+        projection: umap or pca for the embeddings of runs with checkpoints, none to leave them out.
+        mixed_versions: accept runs of several versions of pisces in one report.
+    """
+    from pisces.reports.report import write_report
+
+    written = write_report(runs, out, projection, mixed_versions)
+    for note in written.notes:
+        errors.print(f"pisces: {note}", markup=False)
+    console.print(f"report: {written.page}, and {len(written.files)} tables and figures beside it", soft_wrap=True)
+
+
+def doctor() -> None:
+    """Say what works on this machine and how to mend the rest."""
+    from pisces.reports.doctor import examine
+
+    findings = examine()
+    table = Table("", "what", "detail", box=None)
+    for finding in findings:
+        table.add_row(finding.state, finding.name, finding.detail)
+    console.print(table)
+    if any(finding.state == "broken" for finding in findings):
+        raise SystemExit(1)

@@ -1,0 +1,98 @@
+"""`pisces sweep`: many runs of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from pisces.cli.common import console, parse_settings
+
+sweep = tyro.extras.SubcommandApp()
+
+
+@sweep.command(name="jumping")
+def sweep_jumping(
+    methods: str = "randconv,randconv+pse",
+    grids: str = "wide",
+    seeds: str = "0-4",
+    preset: str = "paper",
+    epsilons: tuple[float, ...] = (0.0,),
+    colors: bool = False,
+    unweighted: bool = False,
+    training_tasks: tuple[int, ...] = (18,),
+    set: tuple[str, ...] = (),
+    workers: int = 2,
+    engine: str = "local",
+    address: str | None = None,
+    list: bool = False,
+    out: Path = Path("runs"),
+) -> None:
+    """Train all combinations of methods, grids and seeds on the jumping task.
+
+    Args:
+        methods: names separated by commas; see `pisces train jumping --help`.
+        grids: wide, narrow, random, separated by commas.
+        seeds: e.g. 0-99 or 0,3,5-7.
+        preset: paper (2000 epochs), quick (minutes) or smoke (seconds).
+        epsilons: suboptimalities of the metric's policies.
+        colors: red and green obstacles.
+        unweighted: the contrastive loss without Eq. 4's weights.
+        training_tasks: numbers of training tasks.
+        set: other settings as name=value, e.g. learning_rate=0.001 epochs=500.
+        workers: worker processes, one thread each; with ray, runs at a time.
+        engine: local, or ray for a cluster (needs the extra `ray`).
+        address: of a Ray cluster; without it one is started on this machine.
+        list: print one command per run instead of running them, for job arrays.
+        out: root of the run folders.
+    """
+    from pisces.experiments.lists import parse_names, parse_seeds
+    from pisces.experiments.sweeps import jumping_jobs
+
+    changes = parse_settings(set) | ({"weighted": False} if unweighted else {})
+    jobs = jumping_jobs(
+        parse_names(methods), parse_names(grids), parse_seeds(seeds), preset, colors, epsilons, training_tasks, changes
+    )
+    _sweep(jobs, out, workers, engine, address, list)
+
+
+@sweep.command(name="lqr")
+def sweep_lqr(
+    methods: str = "overparametrized,ipo,l1,psm",
+    distractors: tuple[int, ...] = (500, 1000, 10_000),
+    seeds: str = "0-99",
+    preset: str = "paper",
+    workers: int = 2,
+    out: Path = Path("runs"),
+) -> None:
+    """Train all combinations of methods and numbers of distractors; the seeds of each are trained together.
+
+    Args:
+        methods: overparametrized, ipo, l1, psm, separated by commas.
+        distractors: numbers of distractors.
+        seeds: e.g. 0-99 or 0,3,5-7.
+        preset: paper or smoke (seconds).
+        workers: worker processes, one thread each.
+        out: root of the run folders.
+    """
+    from pisces.experiments.lists import parse_names
+    from pisces.experiments.lqr_run import reproduce
+
+    reproduce(tuple(parse_names(methods)), distractors, seeds, preset, workers, out)
+
+
+def _sweep(jobs: Sequence[Any], out: Path, workers: int, engine: str, address: str | None, only_list: bool) -> None:
+    from pisces.experiments.engines import run_sweep
+    from pisces.reports.sweeps import SweepDisplay, sweep_summary
+
+    if only_list:
+        for job in jobs:
+            print(job.experiment.command_line(job.config, out))
+        return
+    with SweepDisplay(jobs, console) as display:
+        state = run_sweep(engine, jobs, out, workers, display.update, address)
+    console.print(sweep_summary(jobs, state), soft_wrap=True)
+    if state.failed:
+        raise SystemExit(1)

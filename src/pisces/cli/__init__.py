@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import tyro
 
 import pisces
-from pisces.cli.common import console, errors
 from pisces.cli.show import demo, doctor, metric, report
 from pisces.cli.sweep import sweep
+from pisces.cli.terminal import console, errors
 from pisces.cli.train import train
 from pisces.errors import UserError
 

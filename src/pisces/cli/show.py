@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 from rich.table import Table
 
-from pisces.cli.common import console, errors
+from pisces.cli.terminal import console, errors
 
 
 def demo(out: Path = Path("demo"), seed: int = 0, preset: str = "quick") -> None:

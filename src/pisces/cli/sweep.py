@@ -8,7 +8,7 @@ from typing import Any
 
 import tyro
 
-from pisces.cli.common import console, parse_settings
+from pisces.cli.terminal import console, parse_settings
 
 sweep = tyro.extras.SubcommandApp()
 

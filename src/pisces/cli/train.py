@@ -6,7 +6,7 @@ from pathlib import Path
 
 import tyro
 
-from pisces.cli.common import console, parse_settings
+from pisces.cli.terminal import console, parse_settings
 
 train = tyro.extras.SubcommandApp()
 

@@ -1,4 +1,4 @@
-"""What all commands share: where they print, and how they read settings."""
+"""Where commands print, and how they read settings."""
 
 from __future__ import annotations
 

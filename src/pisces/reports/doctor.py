@@ -14,7 +14,18 @@ from pathlib import Path
 import pisces
 
 REQUIRED = ("torch", "numpy", "numba", "scipy", "gymnasium", "matplotlib", "safetensors", "tyro", "rich")
-EXTRAS = {"pygame": "render", "tensorboard": "tensorboard", "dm_control": "control", "mujoco": "control"}
+EXTRAS = {
+    "pygame-ce": ("pygame", "render"),
+    "tensorboard": ("tensorboard", "tensorboard"),
+    "dm_control": ("dm_control", "control"),
+    "mujoco": ("mujoco", "control"),
+    "umap-learn": ("umap", "report"),
+    "ray": ("ray", "ray"),
+    "optuna": ("optuna", "tune"),
+    "stable-baselines3": ("stable_baselines3", "sb3"),
+    "minari": ("minari", "minari"),
+}
+"""Optional distributions: the module each brings, and the extra of pisces that asks for it."""
 FREE_GIGABYTES = 1.0
 
 
@@ -34,7 +45,7 @@ def examine() -> list[Finding]:
     """Looks at Python, the packages, threads, compiled kernels and the disk."""
     findings = [Finding("pisces", "ok", pisces.__version__), Finding("python", "ok", sys.version.split()[0])]
     findings += [_package(name) for name in REQUIRED]
-    findings += [_extra(name, extra) for name, extra in EXTRAS.items()]
+    findings += [_extra(name, module, extra) for name, (module, extra) in EXTRAS.items()]
     findings += [_attempt("threads", _threads), _attempt("compiled kernels", _kernels), _disk()]
     findings += [*_gl_backends(), _videos()]
     return findings
@@ -46,8 +57,8 @@ def _package(name: str) -> Finding:
     return Finding(name, "ok", metadata.version(name))
 
 
-def _extra(name: str, extra: str) -> Finding:
-    if importlib.util.find_spec(name) is None:
+def _extra(name: str, module: str, extra: str) -> Finding:
+    if importlib.util.find_spec(module) is None:
         return Finding(name, "missing", f"optional: pip install 'pisces-rl[{extra}]'")
     return Finding(name, "ok", metadata.version(name))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pisces
 
-REQUIRED = ("torch", "numpy", "numba", "scipy", "gymnasium", "matplotlib", "safetensors", "tyro", "rich")
+REQUIRED = ("torch", "numpy", "numba", "scipy", "orjson", "gymnasium", "matplotlib", "safetensors", "tyro", "rich")
 EXTRAS = {
     "pygame-ce": ("pygame", "render"),
     "tensorboard": ("tensorboard", "tensorboard"),

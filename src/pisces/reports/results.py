@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from pisces.envs.grids import all_tasks
 from pisces.envs.jumping import AGENT_WIDTH
@@ -102,14 +106,9 @@ class StoredRuns:
 
 def read_results(*roots: Path) -> Results:
     """Reads all result files below the given folders."""
-    rows, damaged = [], []
-    for path in _result_files(roots):
-        content = _read(path)
-        if content is None:
-            damaged.append(path)
-        else:
-            rows.append(content)
-    return Results(tuple(rows), tuple(damaged))
+    contents = _read_all(_result_files(roots))
+    rows = tuple(content for content in contents.values() if content is not None)
+    return Results(rows, tuple(path for path, content in contents.items() if content is None))
 
 
 def read_runs(roots: Sequence[Path]) -> StoredRuns:
@@ -122,8 +121,7 @@ def read_runs(roots: Sequence[Path]) -> StoredRuns:
             raise UserError(f"expected a folder of runs, got {str(root)!r}, which is not a folder")
     chosen: dict[tuple[str, str], StoredRun] = {}
     skipped = []
-    for path in _result_files(roots):
-        content = _read(path)
+    for path, content in _read_all(_result_files(roots)).items():
         problem = "not a readable result" if content is None else _problem(content)
         if content is None or problem is not None:
             skipped.append(f"{path}: {problem}")
@@ -144,12 +142,35 @@ def task_rows(colors: bool) -> list[list[Any]]:
 
 
 def _result_files(roots: Iterable[Path]) -> list[Path]:
-    return sorted({path.resolve(): path for root in roots for path in root.rglob(RESULT)}.values())
+    # Not Path.rglob and Path.resolve for every file: they take longer than reading it.
+    found: dict[str, Path] = {}
+    for root in roots:
+        real = os.path.realpath(root)
+        for folder, _, names in os.walk(real):
+            if RESULT in names:
+                found.setdefault(folder, root / folder[len(real) + 1 :] / RESULT)
+    return sorted(found.values(), key=str)
+
+
+def _read_all(paths: Iterable[Path]) -> dict[Path, dict[str, Any] | None]:
+    """The content of each file; None where it isn't a result."""
+    # Thousands of results are millions of objects, none of them garbage, which the collector would visit in vain.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return {path: _read(path) for path in paths}
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        content = json.loads(path.read_text())
+        text = path.read_bytes()
+        try:
+            content = orjson.loads(text)
+        except ValueError:
+            content = json.loads(text)  # knows NaN, of which `_problem` can tell more
     except (OSError, ValueError):
         return None
     return content if isinstance(content, dict) and isinstance(content.get("config"), dict) else None

@@ -13,7 +13,7 @@ TASKS = [JumpingTask(20, 10), JumpingTask(30, 15), JumpingTask(45, 20)]
 def data_of(tasks=TASKS, metric=True):
     observations = np.concatenate([stack_frames(optimal_halves(task)) for task in tasks])
     actions = np.concatenate([optimal_actions(task) for task in tasks])
-    episodes = np.arange(len(actions)).reshape(len(tasks), -1)
+    episodes = np.arange(len(actions)).reshape(len(tasks), 1, -1)
     distances = np.random.default_rng(0).random((len(tasks), len(tasks), 56, 56)).astype(np.float32)
     return ImitationData(observations, actions, episodes, distances if metric else None)
 
@@ -101,7 +101,7 @@ def test_learns_to_imitate():
 def test_auxiliary_loss_moves_the_encoder_but_not_the_policy_layer():
     torch.manual_seed(0)
     agent = agent_of(auxiliary="contrastive")
-    parts = agent._represent([agent.data.episodes[0], agent.data.episodes[1]], [None, None])
+    parts = agent._represent([agent.data.episodes[0, 0], agent.data.episodes[1, 0]], [None, None])
     agent._auxiliary_loss(parts[0], parts[1], (0, 1)).backward()
     assert agent.network.conv1.weight.grad.abs().sum() > 0
     assert agent.loss.projection.weight.grad.abs().sum() > 0

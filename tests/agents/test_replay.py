@@ -41,6 +41,24 @@ def test_batches_equal_a_naive_replay(tmp_path, episodes):
     assert {action.tobytes() for action in batch.actions} <= newest
 
 
+@pytest.mark.parametrize(("steps", "ends"), [(1, True), (3, True), (3, False), (20, True)])
+def test_longer_transitions_add_up_discounted_rewards(tmp_path, steps, ends):
+    replay, length, discount = Replay(tmp_path, 100, SIZE, STACK, 1), 7, 0.5
+    frames = np.arange(length + 1, dtype=np.uint8)[:, None, None, None] * np.ones((1, SIZE, SIZE, 3), np.uint8)
+    for _ in range(2):
+        replay.begin(frames[0])
+        for step in range(length):
+            replay.add(np.array([step], np.float32), 10.0**step, ends and step == length - 1, frames[step + 1])
+    batch = replay.sample(100, np.random.default_rng(0), steps, discount)
+    for k in range(100):
+        start = int(batch.actions[k, 0])
+        stop = min(start + steps, length)
+        assert batch.rewards[k, 0] == pytest.approx(sum(discount**i * 10.0 ** (start + i) for i in range(stop - start)))
+        assert batch.next_observations[k, 0, 0, -1] == stop
+        assert batch.next_observations[k, 0, 0, 0] == max(stop - 2, 0)
+        assert batch.continues[k, 0] == (0 if ends and stop == length else discount ** (stop - start - 1))
+
+
 def test_goes_on_after_a_restart(tmp_path):
     whole, reference = Replay(tmp_path / "a", 100, SIZE, STACK, 2), {}
     fill(whole, 14, 9, reference)

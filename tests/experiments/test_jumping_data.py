@@ -63,9 +63,26 @@ def test_data_of_a_run():
     colored = imitation_data(make_config("pse", colors=True))
     assert colored.observations.shape == (2016, 60, 60, 6)
     assert colored.actions.sum() == 18
-    assert colored.episodes.shape == (18, 56)
+    assert colored.episodes.shape == (18, 1, 56)
     # The auxiliary loss compares red episodes: those with a jump.
-    assert (colored.actions[colored.episodes].sum(axis=1) == 1).all()
+    assert (colored.actions[colored.episodes].sum(axis=-1) == 1).all()
+
+
+def test_shifted_copies_move_all_states_of_an_episode_alike():
+    data = imitation_data(make_config("pse", changes={"shift": 3, "shifted_copies": 4}))
+    plain = imitation_data(make_config("pse"))
+    assert data.episodes.shape == (18, 5, 56)
+    first = data.observations[data.episodes[7]]
+    np.testing.assert_array_equal(first[0], plain.observations[plain.episodes[7, 0]])
+    np.testing.assert_array_equal(data.actions[data.episodes[7]], np.tile(plain.actions[plain.episodes[7]], (5, 1)))
+    # Away from the border a copy is the original, moved by up to three pixels.
+    inner = first[0][:, 10:50, 10:50]
+    for copy in first[1:]:
+        moves = [(down, right) for down in range(-3, 4) for right in range(-3, 4)]
+        same = [np.array_equal(copy[:, 10 - d : 50 - d, 10 - r : 50 - r], inner) for d, r in moves]
+        assert sum(same) == 1
+    agent = ImitationAgent(data, make_config("pse", changes={"shift": 3}).settings, 0)
+    assert agent.iterations_per_epoch == ImitationAgent(plain, make_config("pse").settings, 0).iterations_per_epoch
 
 
 @given(st.integers(14, 47), st.lists(st.booleans(), min_size=45, max_size=45), st.sampled_from(["white", "green"]))

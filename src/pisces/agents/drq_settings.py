@@ -21,6 +21,8 @@ class DrQSettings:
     """Environment steps per update, action repeats counted; 0 is one update per decision."""
     discount: float = 0.99
     """Discount of the return."""
+    return_steps: int = 1
+    """Decisions whose rewards enter a target before it bootstraps; 1 is the paper's."""
     learning_rate: float = 1e-3
     """Adam's step size, of all optimisers."""
     actor_frequency: int = 2
@@ -84,6 +86,15 @@ class DrQSettings:
 
 
 _WHOLE = (
-    *("batch_size", "capacity", "seed_steps", "actor_frequency", "target_frequency", "channels", "second_stride"),
+    *(
+        "batch_size",
+        "capacity",
+        "seed_steps",
+        "return_steps",
+        "actor_frequency",
+        "target_frequency",
+        "channels",
+        "second_stride",
+    ),
     *("feature_size", "hidden_size", "views", "anchors", "embedding_size", "auxiliary_frequency"),
 )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pisces.agents.networks import JumpingNetwork
-from pisces.agents.patches import build_index, select
+from pisces.agents.patches import Selection, build_index, select
 from pisces.agents.patchwise import represent_many, represent_selection
 from pisces.augment import apply_kernel
 
@@ -38,7 +38,10 @@ class PatchEncoder:
 
     def __init__(self, observations: NDArray[np.uint8]) -> None:
         self._index = build_index(observations)
-        self._everything = select(self._index, [np.arange(len(observations))])
+
+    @cached_property
+    def _everything(self) -> Selection:
+        return select(self._index, [np.arange(len(self._index))])
 
     def represent(
         self, network: JumpingNetwork, groups: Sequence[IntArray], kernels: Sequence[Tensor | None]

@@ -33,9 +33,11 @@ class ImitationData:
     actions: NDArray[np.int64]
     """The optimal action in each observation, [N]."""
     episodes: NDArray[np.int64]
-    """Numbers of the observations of the K episodes that the auxiliary loss compares, [K, T]."""
+    """Numbers of the observations of the K episodes that the auxiliary loss compares, [K, copies, T]."""
     metric: NDArray[np.float32] | None = None
     """Distances between the states of every two episodes, [K, K, T, T]; None without an auxiliary loss."""
+    copies: int = 1
+    """How many versions of each episode there are: itself, and shifted ones."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,8 @@ class ImitationAgent:
 
     @property
     def iterations_per_epoch(self) -> int:
-        """Iterations in one pass over the data."""
-        return len(self.data.actions) // self.settings.batch_size + 1
+        """Iterations in one pass over the data, of which copies are no part."""
+        return len(self.data.actions) // self.data.copies // self.settings.batch_size + 1
 
     @property
     def total_iterations(self) -> int:
@@ -109,7 +111,7 @@ class ImitationAgent:
         groups, kernels = [batch], [self._draw_kernel(rng, batch=True)]
         pair = self._draw_pair(rng)
         if pair is not None:
-            groups += [self.data.episodes[task] for task in pair]
+            groups += [self._draw_copy(task, rng) for task in pair]
             kernels += [self._draw_kernel(rng), self._draw_kernel(rng)]
         parts = self._represent(groups, kernels)
         imitation = self._imitation_loss(parts[0], batch, rng)
@@ -188,6 +190,10 @@ class ImitationAgent:
             return None
         x, y = rng.choice(len(self.data.episodes), 2, replace=False)
         return int(x), int(y)
+
+    def _draw_copy(self, task: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        copy = rng.integers(self.data.copies) if self.data.copies > 1 else 0
+        return self.data.episodes[task, copy]
 
     def _draw_kernel(self, rng: np.random.Generator, batch: bool = False) -> Tensor | None:
         settings = self.settings

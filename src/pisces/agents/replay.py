@@ -28,7 +28,7 @@ class Batch:
     next_observations: NDArray[np.uint8]
     """[n, H, W, 3 T]."""
     continues: NDArray[np.float32]
-    """0 where the episode ended by the task's own rule, else 1; [n, 1]."""
+    """0 where the episode ended by the task's own rule, else 1 (times a discount, see `Replay.sample`); [n, 1]."""
 
 
 class Replay:
@@ -89,21 +89,35 @@ class Replay:
         row["action"], row["reward"], row["place"], row["acts"], row["goes_on"] = 0, 0, place, 0, 1
         self.written += 1
 
-    def sample(self, count: int, rng: np.random.Generator) -> Batch:
-        """Draws transitions evenly, with replacement."""
+    def sample(self, count: int, rng: np.random.Generator, steps: int = 1, discount: float = 1.0) -> Batch:
+        """Draws transitions evenly, with replacement.
+
+        A transition spans up to `steps` decisions, fewer at the end of an episode: its reward is the discounted sum of
+        theirs, its next observation the one after the last, and `continues` holds the discount of all but one of them.
+        """
         numbers = self._draw(count, rng)
         rows = self._columns[numbers % self.slots]
-        # Frames before an episode's first one are that first one.
-        back = np.arange(self.frame_stack - 1, -2, -1)
-        steps = np.minimum(back[None, :], rows["place"][:, None])
-        frames = self._frames[(numbers[:, None] - steps) % self.slots]
+        rewards, weights = rows["reward"].copy(), np.ones(count, np.float32)
+        goes_on, span = rows["goes_on"].copy(), np.ones(count, np.int64)
+        for step in range(1, steps):
+            later = self._columns[(numbers + step) % self.slots]
+            alive = (span == step) & (later["acts"] == 1)
+            weights[alive] *= discount
+            rewards[alive] += weights[alive] * later["reward"][alive]
+            goes_on[alive] = later["goes_on"][alive]
+            span[alive] += 1
         return Batch(
-            _stack(frames[:, :-1]),
+            self._observations(numbers, rows["place"]),
             np.ascontiguousarray(rows["action"]),
-            np.ascontiguousarray(rows["reward"][:, None]),
-            _stack(frames[:, 1:]),
-            rows["goes_on"][:, None].astype(np.float32),
+            rewards[:, None],
+            self._observations(numbers + span, rows["place"] + span),
+            (goes_on * weights)[:, None],
         )
+
+    def _observations(self, numbers: NDArray[np.int64], places: NDArray[Any]) -> NDArray[np.uint8]:
+        # Frames before an episode's first one are that first one.
+        back = np.minimum(np.arange(self.frame_stack - 1, -1, -1)[None, :], places[:, None])
+        return _stack(self._frames[(numbers[:, None] - back) % self.slots])
 
     def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
         low = max(self.written - self._kept, 0) + (self.frame_stack if self.written > self._kept else 0)

@@ -35,6 +35,10 @@ class ImitationSettings:
     """How often RandConv leaves the images unchanged."""
     coin: Coin = "call"
     """Whether that is decided at each call, or once per run for the imitation batch as in the published code."""
+    shift: int = 0
+    """Largest random shift of the training episodes in pixels, rows and columns alike; 0 for none."""
+    shifted_copies: int = 24
+    """Shifted copies of each training episode, all states of a copy moved alike; unused if shift is 0."""
     evaluation_draws: int = 5
     """Kernels whose action probabilities are averaged at evaluation."""
     auxiliary: Auxiliary = "none"
@@ -70,12 +74,14 @@ class ImitationSettings:
         for name in ("learning_rate", "learning_rate_decay", "temperature", "scale"):
             if not getattr(self, name) > 0:
                 raise UserError(f"expected a positive {name}, got {getattr(self, name)}")
-        for name in ("epochs", "batch_size", "evaluation_draws", "embedding_size", "evaluations"):
+        for name in ("epochs", "batch_size", "shifted_copies", "evaluation_draws", "embedding_size", "evaluations"):
             if getattr(self, name) < 1:
                 raise UserError(f"expected {name} of at least 1, got {getattr(self, name)}")
         for name in ("dropout", "discount"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"expected {name} in [0, 1), got {getattr(self, name)}")
+        if not 0 <= self.shift < 30:
+            raise UserError(f"expected shift in 0..29, got {self.shift}")
         if not 0 <= self.pass_probability <= 1:
             raise UserError(f"expected pass_probability in [0, 1], got {self.pass_probability}")
 

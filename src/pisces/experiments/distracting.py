@@ -73,6 +73,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "batch_size": 64,
         "seed_steps": 250,
         "steps_per_update": 8,
+        "return_steps": 3,
+        "target_rate": 0.05,
         "channels": 16,
         "second_stride": 2,
         "hidden_size": 256,

@@ -208,7 +208,8 @@ class _Run:
 
     def _update(self) -> dict[str, float]:
         rng = np.random.default_rng([self.config.seed, DRAW, self.agent.updates])
-        batch = self.replay.sample(self.config.settings.batch_size, rng)
+        settings = self.config.settings
+        batch = self.replay.sample(settings.batch_size, rng, settings.return_steps, settings.discount)
         losses = self.agent.update(batch, None if self.pairs is None else self.pairs.draw(rng))
         for name, value in losses.items():
             self._count(f"{name}_loss" if name != "alpha" else name, value)

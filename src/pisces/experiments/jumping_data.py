@@ -30,6 +30,8 @@ from pisces.experiments.jumping import JumpingConfig
 from pisces.metrics import reward_difference, sequence_metric, total_variation
 
 FloatArray = NDArray[np.float64]
+SHIFTS = 9
+"""Stream of randomness of the shifts."""
 
 
 def run_colors(config: JumpingConfig) -> tuple[Color, ...]:
@@ -46,14 +48,31 @@ def imitation_data(config: JumpingConfig) -> ImitationData:
     """Optimal episodes of all training tasks, and the metric between those with a white or red obstacle."""
     colors = run_colors(config)
     tasks = [task for color in colors for task in run_split(config, color).train]
-    observations = np.concatenate([stack_frames(optimal_halves(task)) for task in tasks])
-    actions = np.concatenate([optimal_actions(task) for task in tasks])
+    copies = 1 + config.settings.shifted_copies if config.settings.shift else 1
+    rng = np.random.default_rng([config.seed, SHIFTS])
+    versions = [
+        shifted_copies(stack_frames(optimal_halves(task)), copies, config.settings.shift, rng) for task in tasks
+    ]
+    observations = np.concatenate(versions)
+    actions = np.concatenate([np.tile(optimal_actions(task), copies) for task in tasks])
     compared = [task for task in tasks if task.color == colors[0]]
-    episodes = np.arange(len(compared) * DECISIONS).reshape(len(compared), DECISIONS)
+    episodes = np.arange(len(compared) * copies * DECISIONS).reshape(len(compared), copies, DECISIONS)
     metric = None
     if config.settings.auxiliary != "none":
         metric = pairwise_metric(compared, config.settings.metric, config.settings.discount, config.epsilon)
-    return ImitationData(observations, actions, episodes, metric)
+    return ImitationData(observations, actions, episodes, metric, copies)
+
+
+def shifted_copies(
+    observations: NDArray[np.uint8], copies: int, shift: int, rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """An episode's observations [T, H, W, C] and shifted copies of them, the border repeated, [copies * T, H, W, C]."""
+    height, width = observations.shape[1:3]
+    padded = np.pad(observations, ((0, 0), (shift, shift), (shift, shift), (0, 0)), mode="edge")
+    versions = [observations]
+    for down, right in rng.integers(0, 2 * shift + 1, (copies - 1, 2)):
+        versions.append(padded[:, down : down + height, right : right + width])
+    return np.concatenate(versions)
 
 
 def pairwise_metric(

@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 GL_PACKAGES := libegl1 libgl1 libosmesa6
 .DEFAULT_GOAL := help
-.PHONY: help install gl demo reproduce-lqr test test-all test-browser chromium check format readme bench
+.PHONY: help install gl demo reproduce-lqr reproduce-jumping test test-all test-browser chromium check format readme bench
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,7 +33,12 @@ reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds, half an hour), then 
 	$(BIN)/python -m pisces.experiments.lqr_run --seeds 0-99 --workers 2 --out results
 	$(BIN)/python -m pisces.experiments.lqr_ablation --workers 2 --out results
 	$(BIN)/python -m pisces.reports.lqr_figures results docs/images
-	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md
+	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/reproduction.md
+
+reproduce-jumping: $(STAMP)  ## Train everything behind the jumping task's tables (a day on two cores), then the tables
+	$(BIN)/python -m pisces.experiments.bisimulation_transfer --out results
+	$(BIN)/pisces sweep jumping-study --workers 2 --out results
+	$(MAKE) readme
 
 test: $(STAMP)  ## Run the tests (minutes)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
@@ -62,7 +67,7 @@ format: $(STAMP)  ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 
 readme: $(STAMP)  ## Fill the tables of the README from results/
-	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md
+	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/reproduction.md
 
 bench: $(STAMP)  ## Run every benchmark (ratios within one run)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -58,6 +58,32 @@ def sweep_jumping(
     _sweep(jobs, out, workers, engine, address, list)
 
 
+@sweep.command(name="jumping-study")
+def sweep_jumping_study(
+    parts: str = "main,table1,table2,colors,epsilon,coin,tasks,loss",
+    workers: int = 2,
+    engine: str = "local",
+    address: str | None = None,
+    list: bool = False,
+    out: Path = Path("results"),
+) -> None:
+    """Train everything behind the tables and figures of the jumping task; hours, part after part.
+
+    Args:
+        parts: main (20 seeds of randconv and randconv+pse), table1, table2, colors, epsilon, coin (why the published
+            RandConv is weaker), tasks (fewer training tasks), loss (weights, direction, discount), by commas.
+        workers: worker processes, one thread each; with ray, runs at a time.
+        engine: local, or ray for a cluster (needs the extra `ray`).
+        address: of a Ray cluster; without it one is started on this machine.
+        list: print one command per run instead of running them, for job arrays.
+        out: root of the run folders; what is finished there is not run again.
+    """
+    from pisces.experiments.jumping_study import study_jobs
+    from pisces.experiments.lists import parse_names
+
+    _sweep(study_jobs(parse_names(parts)), out, workers, engine, address, list)
+
+
 @sweep.command(name="lqr")
 def sweep_lqr(
     methods: str = "overparametrized,ipo,l1,psm",

@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pisces.reports.figures import draw_tiles, draw_training, solved_tiles
+from pisces.reports.jumping_study import SECTIONS
 from pisces.reports.lqr import lqr_table
 from pisces.reports.lqr_ablation import ablation_table, sparsity_table
 from pisces.reports.results import read_results
@@ -22,6 +23,7 @@ TABLES: Mapping[str, Callable[[tuple[dict[str, Any], ...]], str]] = {
     "lqr": lqr_table,
     "lqr_ablation": ablation_table,
     "lqr_sparsity": sparsity_table,
+    **SECTIONS,
 }
 
 

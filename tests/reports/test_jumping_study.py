@@ -1,0 +1,54 @@
+import shlex
+
+import pytest
+
+from pisces.experiments.jumping import make_config
+from pisces.reports.jumping_study import SECTIONS, speed_table, variant_values
+from pisces.reports.readme import fill
+
+
+def result(method, seed, solved, changes=None, curve=(), **options):
+    config = make_config(method, seed=seed, changes=changes, **options)
+    return {
+        "config": config.as_dict(),
+        "test_solved_percent": solved,
+        "heldout_solved_percent": solved / 2,
+        "curve": [{"iteration": k, "test_solved_percent": p} for k, p in curve],
+    }
+
+
+ROWS = (
+    result("randconv", 0, 40.0),
+    result("randconv", 1, 60.0),
+    result("randconv", 0, 10.0, {"coin": "run"}),
+    result("randconv", 0, 99.0, grid="narrow"),
+    result("randconv", 0, 98.0, preset="quick"),
+    result("randconv+pse", 0, 90.0, curve=[(100, 20.0), (200, 85.0), (300, 70.0), (400, 90.0)]),
+    result("randconv+pse", 1, 50.0, curve=[(100, 20.0), (200, 50.0)]),
+    result("randconv+pse", 0, 30.0, training_tasks=6),
+)
+
+
+def test_only_runs_of_the_variant_count():
+    assert variant_values(ROWS, "randconv", "", "test_solved_percent") == (40.0, 60.0)
+    assert variant_values(ROWS, "randconv", "coin=run", "heldout_solved_percent") == (5.0,)
+
+
+def test_speed_is_the_first_evaluation_above_the_line():
+    line = next(line for line in speed_table(ROWS).splitlines() if "randconv+pse" in line)
+    assert [cell.strip() for cell in line.strip("|").split("|")][1:] == ["200", "1 of 2"]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("jumping_coin", "**50.0**"), ("jumping_tasks", "**30.0**, n=1")])
+def test_sections_hold_the_numbers_and_their_commands(name, expected):
+    text = fill(f"<!-- table: {name} -->\nold\n<!-- end -->", ROWS)
+    assert expected in text
+    assert "old" not in text
+    commands = [line for line in text.splitlines() if line.startswith("pisces sweep jumping")]
+    assert commands
+    assert all("--out" in shlex.split(command) for command in commands)
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_sections_can_be_written_without_any_run_of_the_task(name):
+    assert SECTIONS[name](({"config": {"method": "psm", "preset": "paper"}, "error": 1.0},))

@@ -144,3 +144,17 @@ def test_evaluation_kernels_depend_on_seed_and_iteration():
 def test_bad_settings_are_explained(setting, message):
     with pytest.raises(ValueError, match=message):
         ImitationSettings(**setting)
+
+
+def test_the_step_size_falls_by_the_decay_and_along_a_cosine():
+    plain, cosine = agent_of(learning_rate_decay=0.5), agent_of(learning_rate_decay=1.0, schedule="cosine")
+    rates = {}
+    for name, agent in (("plain", plain), ("cosine", cosine)):
+        rates[name] = []
+        for iteration in range(agent.total_iterations):
+            agent.iteration = iteration
+            rates[name].append(agent.learning_rate)
+    assert sorted(set(rates["plain"]), reverse=True) == [1e-3, 5e-4]
+    assert rates["cosine"][0] == 1e-3
+    assert rates["cosine"][len(rates["cosine"]) // 2] == pytest.approx(5e-4, rel=0.1)
+    assert 0 < rates["cosine"][-1] < 1e-4

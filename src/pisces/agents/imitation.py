@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +105,15 @@ class ImitationAgent:
         """Iterations of the whole training."""
         return self.settings.epochs * self.iterations_per_epoch
 
+    @property
+    def learning_rate(self) -> float:
+        """The step size of the present iteration."""
+        epoch = self.iteration // self.iterations_per_epoch
+        rate = self.settings.learning_rate * self.settings.learning_rate_decay**epoch
+        if self.settings.schedule == "cosine":
+            rate *= 0.5 * (1 + math.cos(math.pi * self.iteration / self.total_iterations))
+        return rate
+
     def train_iteration(self) -> Losses:
         """Takes one optimiser step on an imitation batch and, if there is an auxiliary loss, two episodes."""
         rng = self._rng(ITERATION, self.iteration)
@@ -121,9 +131,8 @@ class ImitationAgent:
         return Losses(float(imitation.detach()), float(auxiliary.detach()), float(regularisation.detach()))
 
     def _step(self, loss: Tensor) -> None:
-        epoch = self.iteration // self.iterations_per_epoch
         for group in self.optimiser.param_groups:
-            group["lr"] = self.settings.learning_rate * self.settings.learning_rate_decay**epoch
+            group["lr"] = self.learning_rate
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()

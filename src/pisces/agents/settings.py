@@ -11,6 +11,7 @@ Augmentation = Literal["none", "randconv"]
 Auxiliary = Literal["none", "contrastive", "l2"]
 Metric = Literal["psm", "bisimulation", "true"]
 Coin = Literal["call", "run"]
+Schedule = Literal["exponential", "cosine"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class ImitationSettings:
     """Adam's step size at the start."""
     learning_rate_decay: float = 0.999
     """The step size is multiplied by this after each epoch."""
+    schedule: Schedule = "exponential"
+    """How the step size falls: by the decay alone, or also along half a cosine to zero at the end."""
     epochs: int = 2000
     """Passes over the data; each has (examples // batch size) + 1 iterations."""
     batch_size: int = 256
@@ -68,6 +71,7 @@ class ImitationSettings:
             ("auxiliary", Auxiliary),
             ("metric", Metric),
             ("coin", Coin),
+            ("schedule", Schedule),
         ):
             if getattr(self, name) not in get_args(choices):
                 raise unknown_name(name, getattr(self, name), get_args(choices))

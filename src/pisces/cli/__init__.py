@@ -13,6 +13,7 @@ from pisces.cli.show import demo, doctor, metric, report
 from pisces.cli.sweep import sweep
 from pisces.cli.terminal import console, errors
 from pisces.cli.train import train
+from pisces.cli.tune import tune
 from pisces.errors import UserError
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
@@ -20,6 +21,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 app = tyro.extras.SubcommandApp()
 app.command(train, name="train", help="Run one experiment.")
 app.command(sweep, name="sweep", help="Run many experiments; the same command again does what is missing.")
+app.command(tune, name="tune", help="Search for settings on validation data; the same command again goes on.")
 for command in (demo, metric, report, doctor):
     app.command(command)
 

@@ -28,7 +28,8 @@ def convert_block(text):
 
 def convert_lines(text):
     """Text with its equations replaced."""
-    return INLINE.sub(lambda found: mathml(found[1], "inline"), text)
+    # Within a span, because Markdown takes an unknown element at the start of a line for a block of its own.
+    return INLINE.sub(lambda found: f"<span>{mathml(found[1], 'inline')}</span>", text)
 
 
 def mathml(latex, display):

@@ -1,4 +1,4 @@
-"""Control tasks in front of distracting videos (Sec. 6.2 and App. G, arXiv:2101.05265)."""
+"""Control tasks in front of distracting videos (Sec. 6.2 and App. H, arXiv:2101.05265)."""
 
 from __future__ import annotations
 

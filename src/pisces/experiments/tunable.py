@@ -127,7 +127,7 @@ def lqr_space(method: str) -> Space:
 
 
 def distracting_space(method: str) -> Space:
-    """For drq+pse the paper's grid (App. G, arXiv:2101.05265); for drq the step size."""
+    """For drq+pse the paper's grid (App. H, arXiv:2101.05265); for drq the step size."""
     if _method(method, distracting.METHODS):
         return (Choice("temperature", (0.01, 0.1, 1.0)), Choice("coefficient", (1.0, 3.0, 10.0)))
     return (Choice("learning_rate", (3e-4, 1e-3, 3e-3)),)

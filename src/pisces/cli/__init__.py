@@ -40,8 +40,8 @@ app.command(sweep, name="sweep", help="Run many experiments; the same command ag
 app.command(tune, name="tune", help="Search for settings on validation data; the same command again goes on.")
 for command in (demo, metric, report, doctor):
     app.command(command)
-app.command(completion, help="Print a script that completes commands and options in a shell.")
-app.command(citation, help="Print BibTeX entries of the paper and of this software.")
+app.command(help="Print a script that completes commands and options in a shell.")(completion)
+app.command(help="Print BibTeX entries of the paper and of this software.")(citation)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

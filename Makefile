@@ -4,7 +4,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 GL_PACKAGES := libegl1 libgl1 libosmesa6
 .DEFAULT_GOAL := help
-.PHONY: help install gl demo reproduce-lqr reproduce-jumping test test-all test-browser chromium check format readme bench
+.PHONY: help install gl demo reproduce-lqr reproduce-jumping test test-all test-browser chromium check docs format readme \
+	bench
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,11 +57,16 @@ chromium:
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy chromium; \
 	else echo "make test-browser needs chromium: ask an administrator for 'apt-get install chromium'"; exit 1; fi
 
-check: $(STAMP)  ## Format, lint, types and tests: what CI runs
+check: $(STAMP)  ## Format, lint, types, documentation and tests: what CI runs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(MAKE) docs
 	$(MAKE) test
+
+docs: $(STAMP)  ## Build the documentation into site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open site/index.html"
 
 format: $(STAMP)  ## Format the code and mend what the linter can
 	$(BIN)/ruff format .

@@ -1,4 +1,4 @@
-"""SAC with DrQ's shifted views, and an optional policy similarity loss (App. G, arXiv:2101.05265)."""
+"""SAC with DrQ's shifted views, and an optional policy similarity loss (App. H, arXiv:2101.05265)."""
 
 from __future__ import annotations
 

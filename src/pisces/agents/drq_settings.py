@@ -9,7 +9,7 @@ from pisces.errors import UserError
 
 @dataclass(frozen=True)
 class DrQSettings:
-    """How the agent learns. The defaults are the paper's (App. G, arXiv:2101.05265)."""
+    """How the agent learns. The defaults are the paper's (App. H, arXiv:2101.05265)."""
 
     batch_size: int = 512
     """Transitions per update."""

@@ -109,6 +109,60 @@ def sweep_lqr(
     reproduce(tuple(parse_names(methods)), distractors, seeds, preset, workers, out)
 
 
+@sweep.command(name="distracting")
+def sweep_distracting(
+    tasks: str = "cartpole-swingup",
+    methods: str = "drq,drq+pse",
+    inits: str = "random",
+    seeds: str = "0-4",
+    preset: str = "paper",
+    variant: str = "paper",
+    davis: str = "",
+    set: tuple[str, ...] = (),
+    threads: int = 1,
+    workers: int = 2,
+    engine: str = "local",
+    address: str | None = None,
+    list: bool = False,
+    out: Path = Path("runs"),
+) -> None:
+    """Train all combinations of tasks, methods, initialisations and seeds in front of distracting videos.
+
+    The runs of a task and seed share its pretraining run, which is `drq` from random weights.
+
+    Args:
+        tasks: of dm_control's suite, separated by commas, e.g. cartpole-swingup,walker-walk.
+        methods: drq, drq+pse, separated by commas.
+        inits: random, pretrained, separated by commas.
+        seeds: e.g. 0-4 or 0,3,5-7.
+        preset: paper (500,000 steps, a GPU), cpu (an hour or two per run) or smoke (seconds).
+        variant: paper, plain (no distraction), dcs-easy, dcs-medium or dcs-hard.
+        davis: a DAVIS 2017 folder; without it built-in clips are used.
+        set: other settings as name=value, e.g. temperature=0.01 steps=100000.
+        threads: threads of each run.
+        workers: worker processes; with ray, runs at a time.
+        engine: local, or ray for a cluster (needs the extra `ray`).
+        address: of a Ray cluster; without it one is started on this machine.
+        list: print one command per run instead of running them, for job arrays.
+        out: root of the run folders.
+    """
+    from pisces.experiments.lists import parse_names, parse_seeds
+    from pisces.experiments.sweeps import distracting_jobs
+
+    jobs = distracting_jobs(
+        parse_names(tasks),
+        parse_names(methods),
+        parse_names(inits),
+        parse_seeds(seeds),
+        preset,
+        variant,
+        davis,
+        threads,
+        parse_settings(set),
+    )
+    _sweep(jobs, out, workers, engine, address, list)
+
+
 def _sweep(jobs: Sequence[Any], out: Path, workers: int, engine: str, address: str | None, only_list: bool) -> None:
     from pisces.experiments.engines import run_sweep
     from pisces.reports.sweeps import SweepDisplay, sweep_summary

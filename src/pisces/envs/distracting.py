@@ -1,4 +1,4 @@
-"""Control tasks in front of distracting videos (Sec. 6.2 and App. G, arXiv:2101.05265)."""
+"""Control tasks in front of distracting videos (Sec. 6.2 and App. H, arXiv:2101.05265)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
     Args:
         task: domain and task, e.g. "cartpole-swingup".
         variant: "paper", "plain" (no distraction), "dcs-easy", "dcs-medium" or "dcs-hard" (colours and camera too).
-        videos: "train" or "test" for the built-in clips, or a folder of image sequences or video files.
+        videos: "train", "test" or "validation" for the built-in clips, or a folder of image sequences or video files.
         davis: a DAVIS 2017 folder, which "train" and "test" then refer to.
         frame_size: height and width of the frames.
         frame_stack: consecutive frames in an observation, the newest one last.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pisces.errors import UserError, unknown_name
 
-# Action repeats of the paper's six tasks (App. G, arXiv:2101.05265).
+# Action repeats of the paper's six tasks (App. H, arXiv:2101.05265).
 PAPER_TASKS: Mapping[str, int] = {
     "ball_in_cup-catch": 4,
     "cartpole-swingup": 8,

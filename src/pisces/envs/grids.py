@@ -1,4 +1,4 @@
-"""Grids of jumping tasks: which of the 286 tasks train, validate and test (Fig. 3 and App. F, arXiv:2101.05265)."""
+"""Grids of jumping tasks: which of the 286 tasks train, validate and test (Fig. 4 and App. F, arXiv:2101.05265)."""
 
 from __future__ import annotations
 

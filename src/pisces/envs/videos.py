@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pisces.envs.textures import Clip, moving_texture
 from pisces.errors import UserError
 
-TRAIN_CLIPS, TEST_CLIPS = 2, 30
-TEST_SEED = 1_000_000
-"""Seeds of the built-in test clips start here, those of the training clips at 0."""
+TRAIN_CLIPS, TEST_CLIPS, VALIDATION_CLIPS = 2, 30, 10
+TEST_SEED, VALIDATION_SEED = 1_000_000, 2_000_000
+"""Seeds of the built-in test and validation clips start here, those of the training clips at 0."""
 MEMORY_BUDGET = 512 * 2**20
 """Bytes of decoded clips that a process keeps."""
 FRAME_LIMIT = 200
@@ -56,16 +56,20 @@ def find_videos(videos: str | Path, davis: str | Path | None = None, count: int 
     """Finds the clips that `videos` names.
 
     Args:
-        videos: "train" or "test" for the built-in clips, or a folder.
-        davis: a DAVIS 2017 folder; "train" and "test" then mean the paper's lists of its videos.
+        videos: "train", "test" or "validation" (neither of the others, for choosing settings) for the built-in clips,
+            or a folder.
+        davis: a DAVIS 2017 folder; "train" and "test" then mean the paper's lists of its videos, and "validation" the
+            last 10 that are in neither.
         count: number of training clips; the paper's 2 if None. Folders and "test" are used whole.
     """
-    if davis is not None and videos in ("train", "test"):
+    if davis is not None and videos in ("train", "test", "validation"):
         return _davis_videos(Path(davis), str(videos), count)
     if videos == "train":
         return _built_in("train", 0, TRAIN_CLIPS if count is None else count)
     if videos == "test":
         return _built_in("test", TEST_SEED, TEST_CLIPS)
+    if videos == "validation":
+        return _built_in("validation", VALIDATION_SEED, VALIDATION_CLIPS)
     return _folder_videos(Path(videos))
 
 
@@ -77,12 +81,12 @@ def _davis_videos(root: Path, split: str, count: int | None) -> Videos:
     folder = root / DAVIS_FRAMES
     if not folder.is_dir():
         raise UserError(f"expected the DAVIS videos in {str(folder)!r}, got no such folder")
-    if split == "test":
-        names = list(DAVIS_TEST)
-    elif count is None:
-        names = list(DAVIS_TRAIN)
-    else:
-        names = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name not in DAVIS_TEST)[:count]
+    others = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name not in DAVIS_TEST)
+    train = list(DAVIS_TRAIN) if count is None else others[:count]
+    spare = [name for name in others if name not in train][-VALIDATION_CLIPS:]
+    if split == "validation" and not spare:
+        raise UserError(f"expected DAVIS videos in {str(folder)!r} beside those that train and test, got none")
+    names = {"train": train, "test": list(DAVIS_TEST), "validation": spare}[split]
     missing = [name for name in names if not (folder / name).is_dir()]
     if missing or not names:
         raise UserError(f"expected the DAVIS video {(missing or ['bear'])[0]!r} in {str(folder)!r}, got none")

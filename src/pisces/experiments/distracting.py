@@ -227,6 +227,11 @@ def pretraining_config(config: DistractingConfig) -> DistractingConfig:
     return replace(plain, threads=config.threads)
 
 
+def requirements(config: DistractingConfig) -> tuple[DistractingConfig, ...]:
+    """The runs that come first."""
+    return (pretraining_config(config),) if config.needs_pretraining else ()
+
+
 def config_from_dict(values: Mapping[str, Any]) -> DistractingConfig:
     """Reads a config that `DistractingConfig.as_dict` wrote."""
     try:

@@ -14,10 +14,11 @@ from pisces.agents.drq import DrQAgent, EpisodePair
 from pisces.envs.distracting import DistractingEnv
 from pisces.errors import UserError
 from pisces.experiments.distracting import DistractingConfig
+from pisces.experiments.store import RunFolder
 from pisces.metrics import l1_distance, sequence_metric
 
 # Streams of seeds for episodes.
-TRAIN, TEST, EPISODE, PAIR, DRAW = range(5)
+TRAIN, TEST, EPISODE, PAIR, DRAW, VALIDATION = range(6)
 Policy = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 
 
@@ -70,6 +71,20 @@ def evaluate(
         options = None if env.videos is None else {"video": episode % len(env.videos)}
         returns.append(float(play(env, agent.act, stream_seed(config, stream, episode), options)["return"]))
     return returns
+
+
+def validation_return(config: DistractingConfig, folder: RunFolder) -> float:
+    """Mean return of the policy in a run's checkpoint in front of the validation videos, which no result is from."""
+    checkpoint = folder.load_checkpoint()
+    if checkpoint is None:
+        raise UserError(f"expected a checkpoint in {str(folder.path)!r}, got none; train the run first")
+    env = make_env(config, "validation")
+    try:
+        agent = make_agent(config, env)
+        agent.restore_policy(checkpoint[0])
+        return float(np.mean(evaluate(config, env, agent, config.protocol.train_episodes, VALIDATION)))
+    finally:
+        env.close()
 
 
 def action_metric(actions: NDArray[np.float32], discount: float) -> NDArray[np.float32]:

@@ -174,10 +174,10 @@ class _Sweep:
         """Counts runs that other processes have finished, and takes up those that they have let go of."""
         for _ in range(len(self.elsewhere)):
             job = self.elsewhere.popleft()
-            folder = self.jobs[job].experiment.folder(self.jobs[job].config, self.out)
-            if folder.finished:
+            experiment, config = self.jobs[job].experiment, self.jobs[job].config
+            if experiment.folder(config, self.out).finished:
                 self.state.done.append(job)
-            elif folder.locked():
+            elif experiment.busy(config, self.out):
                 self.elsewhere.append(job)
             else:
                 self.pending.append(job)

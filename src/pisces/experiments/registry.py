@@ -36,6 +36,11 @@ class Experiment:
         """The config's run folder, created if need be."""
         return RunFolder.open(out, self.name, config.method, config)
 
+    def busy(self, config: RunConfig, out: str | Path) -> bool:
+        """Whether a process is busy with the config's run, or with a run that it builds on."""
+        first = getattr(importlib.import_module(self.settings_module), "requirements", lambda config: ())
+        return any(self.folder(needed, out).locked() for needed in (config, *first(config)))
+
     def run(self, config: RunConfig, out: str | Path, listeners: Sequence[Listener] = ()) -> RunFolder:
         """Runs one config, or goes on with it."""
         module = importlib.import_module(self.run_module)

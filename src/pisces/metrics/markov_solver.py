@@ -115,7 +115,7 @@ class Solver:
 
     def _rounding(self) -> float:
         # What rounding can hide in one round: pivots not worth while, sums of masses and distances, merged rows.
-        largest = max(kernels.largest(self._image), kernels.largest(self._frozen))
+        largest = max(float(kernels.largest(values)) for values in (self._image, self._frozen))
         width = self._chain_x.widest + self._chain_y.widest
         return largest * (REDUCED_COST + 8 * width * 2.0**-53 + self.merged * width / MASS_UNIT)
 

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 
 from pisces.experiments.engine import Job, SweepState
-from pisces.reports.console import solved_text
+from pisces.reports.console import evaluation_text
 
 
 class SweepDisplay:
@@ -43,10 +43,10 @@ class SweepDisplay:
         self._told = len(state.ran)
 
     def _table(self, state: SweepState) -> Table:
-        table = Table("run", "progress", "solved", title=self._headline(state), title_justify="left")
+        table = Table("run", "progress", "newest evaluation", title=self._headline(state), title_justify="left")
         for index, progress in state.running.items():
             share = "starting" if progress is None else f"{100 * progress.iteration / progress.total:.0f} %"
-            solved = "" if progress is None or progress.evaluation is None else solved_text(progress.evaluation)
+            solved = "" if progress is None or progress.evaluation is None else evaluation_text(progress.evaluation)
             table.add_row(self._name(index), share, solved)
         for index, path in state.failed.items():
             table.add_row(self._name(index), "failed", str(path))
@@ -66,7 +66,7 @@ class SweepDisplay:
 
     def _name(self, index: int) -> str:
         config = self._jobs[index].config.as_dict()
-        words = [str(config.get(name)) for name in ("method", "grid", "study") if config.get(name)]
+        words = [str(config.get(name)) for name in ("task", "method", "init", "grid", "study") if config.get(name)]
         return ", ".join([*words, f"seed {config.get('seed')}"])
 
 

@@ -1,0 +1,127 @@
+"""Which values of a setting a search may try, and how users write that on the command line."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pisces.errors import UserError, unknown_name
+
+DIGITS = 4
+"""Numbers are rounded to so many digits before they are used, so that a pasted setting is the setting that ran."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """All numbers between two bounds."""
+
+    name: str
+    """The setting."""
+    low: float
+    """Lowest value."""
+    high: float
+    """Highest value."""
+    log: bool = False
+    """Whether orders of magnitude are equally likely, instead of values."""
+    whole: bool = False
+    """Whether only whole numbers are tried."""
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high or (self.log and self.low <= 0):
+            rule = "0 < low < high" if self.log else "low < high"
+            raise UserError(f"expected {rule} for {self.name}, got {self.low}:{self.high}")
+
+    def settle(self, value: float) -> float | int:
+        """The value that is used for one that was drawn."""
+        return int(value) if self.whole else min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+
+    @property
+    def examples(self) -> tuple[Any, ...]:
+        """Values that must be acceptable: the bounds."""
+        return (self.settle(self.low), self.settle(self.high))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A few values."""
+
+    name: str
+    """The setting."""
+    values: tuple[Any, ...]
+    """What may be chosen."""
+
+    def __post_init__(self) -> None:
+        if not self.values or len(set(self.values)) < len(self.values):
+            raise UserError(f"expected distinct values of {self.name}, got {list(self.values)}")
+
+    def settle(self, value: Any) -> Any:
+        """The value itself."""
+        return value
+
+    @property
+    def examples(self) -> tuple[Any, ...]:
+        """Values that must be acceptable: all."""
+        return self.values
+
+
+Dimension = Range | Choice
+Space = tuple[Dimension, ...]
+
+
+def space_as_dict(space: Space) -> dict[str, Any]:
+    """The space as JSON values."""
+    return {dimension.name: asdict(dimension) for dimension in space}
+
+
+def grid_cells(space: Space) -> Iterator[dict[str, Any]]:
+    """All combinations of a space of choices."""
+    ranges = [dimension.name for dimension in space if isinstance(dimension, Range)]
+    if ranges:
+        raise UserError(f"expected choices such as {ranges[0]}=1,3,10 for a grid search, got a range")
+    values = [dimension.examples for dimension in space]
+    for cell in itertools.product(*values):
+        yield dict(zip((dimension.name for dimension in space), cell, strict=True))
+
+
+def parse_space(items: Sequence[str], defaults: Mapping[str, Any]) -> Space:
+    """Reads a space from words such as ``learning_rate=1e-4:1e-2:log`` and ``coefficient=1,3,10``.
+
+    Args:
+        items: the words.
+        defaults: all settings that exist, with a value each, which tells whole numbers from others.
+    """
+    space = tuple(_parse(item, defaults) for item in items)
+    names = [dimension.name for dimension in space]
+    if len(set(names)) < len(names):
+        raise UserError(f"expected each setting once in --search, got {', '.join(names)}")
+    return space
+
+
+def _parse(item: str, defaults: Mapping[str, Any]) -> Dimension:
+    name, equals, text = item.partition("=")
+    name = name.replace("-", "_")
+    if not equals or not text:
+        raise UserError(f"expected name=low:high, name=low:high:log or name=a,b,c, got {item!r}")
+    if name not in defaults:
+        raise unknown_name("setting", name, defaults)
+    if ":" not in text:
+        return Choice(name, tuple(_value(part) for part in text.split(",")))
+    low, high, *rest = text.split(":")
+    try:
+        bounds = float(low), float(high)
+    except ValueError as error:
+        raise UserError(f"expected numbers as bounds of {name}, got {text!r}") from error
+    if rest not in ([], ["log"]):
+        raise UserError(f"expected nothing or log after the bounds of {name}, got {':'.join(rest)!r}")
+    whole = isinstance(defaults[name], int) and not isinstance(defaults[name], bool)
+    return Range(name, *bounds, log=bool(rest), whole=whole)
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
     torch.set_num_threads(1)
-    for frame_size in (64, 84):
+    for frame_size in (48, 84):
         report_environment(frame_size, 2 * repeats)
     config = make_config("drq+pse", TASK, preset="cpu")
     env = DistractingEnv(TASK, frame_size=config.protocol.frame_size)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -117,7 +118,7 @@ class Replay:
     def _observations(self, numbers: NDArray[np.int64], places: NDArray[Any]) -> NDArray[np.uint8]:
         # Frames before an episode's first one are that first one.
         back = np.minimum(np.arange(self.frame_stack - 1, -1, -1)[None, :], places[:, None])
-        return _stack(self._frames[(numbers[:, None] - back) % self.slots])
+        return _gather((numbers[:, None] - back) % self.slots, self._frames)
 
     def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
         low = max(self.written - self._kept, 0) + (self.frame_stack if self.written > self._kept else 0)
@@ -142,10 +143,20 @@ class Replay:
         return self.written
 
 
-def _stack(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Turns [n, T, H, W, 3] into [n, H, W, 3 T]."""
-    n, stack, height, width, channels = frames.shape
-    return np.ascontiguousarray(frames.transpose(0, 2, 3, 1, 4)).reshape(n, height, width, stack * channels)
+@numba.njit(cache=True, nogil=True)
+def _gather(slots, frames):  # type: ignore[no-untyped-def]
+    """Stacks frames [slots, H, W, 3] by number [n, T] into observations [n, H, W, 3 T], each byte copied once."""
+    count, stack = slots.shape
+    height, width, channels = frames.shape[1:]
+    stacked = np.empty((count, height, width, stack * channels), np.uint8)
+    for k in range(count):
+        for t in range(stack):
+            frame = frames[slots[k, t]]
+            for y in range(height):
+                for x in range(width):
+                    for c in range(channels):
+                        stacked[k, y, x, t * channels + c] = frame[y, x, c]
+    return stacked
 
 
 def _open(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], written: int) -> np.memmap[Any, Any]:

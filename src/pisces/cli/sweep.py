@@ -60,7 +60,7 @@ def sweep_jumping(
 
 @sweep.command(name="jumping-study")
 def sweep_jumping_study(
-    parts: str = "main,table1,table2,colors,epsilon,coin,tasks,loss",
+    parts: str = "main,recipe,table1,table2,colors,epsilon,coin,tasks,loss",
     workers: int = 2,
     engine: str = "local",
     address: str | None = None,
@@ -70,8 +70,9 @@ def sweep_jumping_study(
     """Train everything behind the tables and figures of the jumping task; hours, part after part.
 
     Args:
-        parts: main (20 seeds of randconv and randconv+pse), table1, table2, colors, epsilon, coin (why the published
-            RandConv is weaker), tasks (fewer training tasks), loss (weights, direction, discount), by commas.
+        parts: main (20 seeds of randconv and randconv+pse), recipe (our own, and without its ingredients), table1,
+            table2, colors, epsilon, coin (why the published RandConv is weaker), tasks (fewer training tasks), loss
+            (weights, direction, discount), separated by commas.
         workers: worker processes, one thread each; with ray, runs at a time.
         engine: local, or ray for a cluster (needs the extra `ray`).
         address: of a Ray cluster; without it one is started on this machine.

@@ -62,6 +62,13 @@ def _table_1_settings(method: str) -> dict[str, Any]:
 
 STUDY: Mapping[str, tuple[Batch, ...]] = {
     "main": (Batch(("randconv", "randconv+pse"), seeds="0-19"),),
+    "recipe": (
+        Batch(("pisces",), GRIDS),
+        Batch(("pisces",), changes={"shift": 0}),
+        Batch(("pisces",), changes={"augmentation": "none"}),
+        Batch(("pisces",), changes={"schedule": "exponential"}),
+        Batch(("pisces",), changes={"auxiliary": "contrastive", "temperature": 0.5}),
+    ),
     "table1": (
         Batch(("randconv", "randconv+pse"), ("narrow", "random")),
         Batch(("dropout+l2", "pse", "randconv+bisimulation"), GRIDS),

@@ -26,6 +26,13 @@ LOSS: Sequence[Variant] = (
     ("one direction", "randconv+pse", "symmetric=False"),
     ("discount 0.99", "randconv+pse", "discount=0.99"),
 )
+RECIPE: Sequence[Variant] = (
+    ("`pisces`: RandConv, shifts, cosine", "pisces", ""),
+    ("without shifts", "pisces", "shift=0"),
+    ("without RandConv", "pisces", "augmentation=none"),
+    ("without the cosine", "pisces", "schedule=exponential"),
+    ("with PSEs", "pisces", "auxiliary=contrastive,temperature=0.5"),
+)
 SPEED_PERCENT = 80.0
 
 
@@ -118,6 +125,7 @@ SECTIONS: Mapping[str, Callable[[Rows], str]] = {
     "jumping_2": part_section("table2", body(table_2)),
     "jumping_colors": part_section("colors", body(color_table)),
     "jumping_epsilon": part_section("epsilon", body(epsilon_table)),
+    "jumping_recipe": part_section("recipe", variant_table(RECIPE)),
     "jumping_coin": part_section("coin", variant_table(COIN)),
     "jumping_tasks": part_section("tasks", tasks_table),
     "jumping_loss": part_section("loss", variant_table(LOSS)),

@@ -1,0 +1,310 @@
+"""Policy similarity embeddings for the agents of Stable-Baselines3 (extra `sb3`).
+
+    from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback
+
+    callback = PolicySimilarityCallback(GreedyPairs(training_environments))
+    model.learn(100_000, callback=callback)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pisces.agents.checkpoint import load_checkpoint, save_checkpoint
+from pisces.errors import UserError, unknown_name
+from pisces.integrations.encoders import Encoder, Layers, find_encoder, policy_input
+from pisces.integrations.greedy import GreedyPairs
+from pisces.losses import Pair, PolicySimilarityLoss, TrajectoryPairs
+from pisces.metrics.alignment import alignment_score, cosine_distance
+from pisces.trajectories import Trajectory
+from pisces.trajectories.trajectory import FIELDS
+
+try:
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.callbacks import BaseCallback
+except ImportError as error:
+    raise UserError("expected Stable-Baselines3, got none installed: pip install 'pisces-rl[sb3]'") from error
+
+__all__ = ["GreedyPairs", "PolicySimilarityCallback", "SimilaritySettings", "TrajectoryPairs"]
+
+SUFFIX = ".similarity.safetensors"
+
+
+@dataclass(frozen=True)
+class SimilaritySettings:
+    """How the callback trains."""
+
+    layers: Layers = "features"
+    """What it trains: the features extractor, or with "hidden" also the hidden layers of the actor."""
+    updates: int = 20
+    """Updates of the loss per pause between rollouts."""
+    every: int = 0
+    """Environment steps from one such pause to the next at least; 0 for every pause."""
+    start: int = 0
+    """Environment steps before the first update, e.g. until greedy episodes mean something."""
+    learning_rate: float = 3e-4
+    """Step size of the callback's own Adam: the weight of the loss against the agent's own."""
+    embedding_size: int = 64
+    """Width of the embeddings."""
+    temperature: float = 0.5
+    """Contrastive temperature (1 / lambda)."""
+    scale: float = 1.0
+    """Scale of the metric's Gaussian kernel (beta)."""
+    weighted: bool = True
+    """Eq. 4 with its weights; False keeps only the choice of positives."""
+    seed: int = 0
+    """Draws the projection's initial weights."""
+
+    def __post_init__(self) -> None:
+        if self.layers not in get_args(Layers):
+            raise unknown_name("layers", self.layers, get_args(Layers))
+        for name in ("updates", "embedding_size"):
+            if getattr(self, name) < 1:
+                raise UserError(f"expected {name} of at least 1, got {getattr(self, name)}")
+        for name in ("every", "start", "seed"):
+            if getattr(self, name) < 0:
+                raise UserError(f"expected {name} of at least 0, got {getattr(self, name)}")
+        for name in ("learning_rate", "temperature", "scale"):
+            if not getattr(self, name) > 0:
+                raise UserError(f"expected a positive {name}, got {getattr(self, name)}")
+
+
+class PolicySimilarityCallback(BaseCallback):
+    """Trains the model's own features extractor to put states together in which the agent should act alike.
+
+    It works between rollouts, so that on-policy algorithms collect each rollout with the policy that they then train,
+    and logs `similarity/loss`, `similarity/alignment` (share of states whose neighbour in the embedding is a nearest
+    one by the metric) and `similarity/updates`.
+
+    Example:
+        A callback for PPO, SAC, DQN and their relatives whose metric comes from greedy episodes::
+
+            callback = PolicySimilarityCallback(GreedyPairs([make_env(0), make_env(1)]), SimilaritySettings(start=5000))
+            model.learn(50_000, callback=callback)
+            model.save("agent")
+            callback.save("agent")
+
+    Args:
+        pairs: `GreedyPairs` for the agent's own greedy episodes, or `TrajectoryPairs` for given trajectories or an
+            expert's (`TrajectoryPairs.from_expert`).
+        settings: how to train.
+        verbose: as in Stable-Baselines3.
+    """
+
+    def __init__(
+        self,
+        pairs: GreedyPairs | TrajectoryPairs,
+        settings: SimilaritySettings | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(verbose)
+        if not isinstance(pairs, GreedyPairs | TrajectoryPairs):
+            raise UserError(f"expected GreedyPairs or TrajectoryPairs, got {type(pairs).__name__}")
+        self.pairs, self.settings = pairs, settings or SimilaritySettings()
+        self.updates, self._trained_at = 0, -1
+        self._trainer: _Trainer | None = None
+        self._restored: tuple[dict[str, Tensor], dict[str, Any]] | None = None
+
+    def _init_callback(self) -> None:
+        if self._trainer is not None and self._trainer.model is self.model:
+            return
+        state = self._restored or (self._state() if self._trainer is not None else None)
+        self._trainer = _Trainer(self.model, self.settings)
+        if state is not None:
+            self._restore(*state)
+        self._restored = None
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        now = self.model.num_timesteps
+        if now < self.settings.start or (self._trained_at >= 0 and now - self._trained_at < self.settings.every):
+            return
+        self._trained_at = now
+        loss, alignment = self.train()
+        self.logger.record("similarity/loss", loss)
+        self.logger.record("similarity/alignment", alignment)
+        self.logger.record("similarity/updates", self.updates)
+
+    def train(self, updates: int | None = None) -> tuple[float, float]:
+        """Makes some updates now; returns the mean loss, and the alignment score of the last pair before its update."""
+        trainer = self._trainer
+        if trainer is None:
+            raise UserError("expected a callback that a model has begun to learn with, got a new one")
+        losses, alignment = [], 0.0
+        wanted = self.settings.updates if updates is None else updates
+        for index in range(wanted):
+            last = index == wanted - 1
+            loss, score = trainer.update(self.sample(), score=last)
+            losses.append(loss)
+            alignment = score if last else alignment
+        self.updates += wanted
+        return float(np.mean(losses)), alignment
+
+    def sample(self) -> Pair:
+        """Draws a pair of trajectories; may play greedy episodes."""
+        if isinstance(self.pairs, TrajectoryPairs):
+            return self.pairs.sample()
+        return self.pairs.sample(lambda observations: greedy_actions(self.model, observations))
+
+    def embed(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """Embeddings [n, k] of observations [n, ...] as the raw environments give them."""
+        if self._trainer is None:
+            raise UserError("expected a callback that a model has begun to learn with, got a new one")
+        return self._trainer.embed(observations)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the projection, the optimiser and all draws beside a model.
+
+        Args:
+            path: what was given to `model.save`; the file's name ends with `.similarity.safetensors`.
+
+        Returns:
+            The file.
+        """
+        if self._trainer is None:
+            raise UserError("expected a callback that a model has begun to learn with, got a new one")
+        file = _beside(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        save_checkpoint(file, *self._state())
+        return file
+
+    @classmethod
+    def load(cls, path: str | Path, pairs: GreedyPairs | TrajectoryPairs, verbose: int = 0) -> PolicySimilarityCallback:
+        """Reads what `save` wrote; the next `learn` of the loaded model goes on from there.
+
+        Args:
+            path: what was given to `save`.
+            pairs: made like those of the saved callback; greedy episodes and draws are restored into them.
+            verbose: as in Stable-Baselines3.
+        """
+        file = _beside(path)
+        if not file.exists():
+            raise UserError(f"expected the callback of a model in {str(file)!r}, got no such file")
+        tensors, numbers = load_checkpoint(file)
+        callback = cls(pairs, SimilaritySettings(**numbers["settings"]), verbose)
+        callback._restored = tensors, numbers
+        return callback
+
+    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        assert self._trainer is not None
+        tensors, steps = self._trainer.state()
+        numbers: dict[str, Any] = {
+            "settings": asdict(self.settings),
+            "updates": self.updates,
+            "trained_at": self._trained_at,
+            "optimizer_steps": steps,
+            "draws": self.pairs.generator.bit_generator.state,
+        }
+        if isinstance(self.pairs, GreedyPairs):
+            numbers |= {"drawn": self.pairs.drawn, "episodes": len(self.pairs.episodes)}
+            for index, episode in enumerate(self.pairs.episodes):
+                tensors |= _episode_tensors(index, episode)
+        return tensors, numbers
+
+    def _restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
+        assert self._trainer is not None
+        self._trainer.restore(tensors, numbers["optimizer_steps"])
+        self.updates, self._trained_at = numbers["updates"], numbers["trained_at"]
+        self.pairs.generator.bit_generator.state = numbers["draws"]
+        if isinstance(self.pairs, GreedyPairs) and numbers.get("episodes"):
+            self.pairs.set_episodes([_episode(index, tensors) for index in range(numbers["episodes"])])
+            self.pairs.drawn = numbers["drawn"]
+
+
+def greedy_actions(model: BaseAlgorithm, observations: NDArray[Any]) -> NDArray[Any]:
+    """The model's greedy actions [n, ...] for observations [n, ...] of raw environments."""
+    policy_input(model, observations[:1])
+    normalisation = model.get_vec_normalize_env()
+    if normalisation is not None:
+        observations = normalisation.normalize_obs(observations)
+    return model.predict(observations, deterministic=True)[0]
+
+
+class _Trainer:
+    """The projection and the optimiser that belong to one model."""
+
+    def __init__(self, model: BaseAlgorithm, settings: SimilaritySettings) -> None:
+        self.model = model
+        self.encoder: Encoder = find_encoder(model, settings.layers)
+        generator = torch.Generator().manual_seed(settings.seed)
+        self.loss = PolicySimilarityLoss(
+            self.encoder.size,
+            settings.embedding_size,
+            settings.temperature,
+            settings.scale,
+            settings.weighted,
+            generator=generator,
+        ).to(model.device)
+        self.parameters = [*self.encoder.parameters, *self.loss.parameters()]
+        self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate)
+
+    def update(self, pair: Pair, score: bool) -> tuple[float, float]:
+        """One step of the optimiser; returns the loss and, if asked for, the alignment score."""
+        self.model.policy.set_training_mode(True)
+        features = [self._features(observations.numpy()) for observations in (pair.observations_x, pair.observations_y)]
+        loss = self.loss(features[0], features[1], pair.metric)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.model.policy.set_training_mode(False)
+        if not score:
+            return loss.item(), 0.0
+        with torch.no_grad():
+            embeddings = [self.loss.embed(values).cpu().numpy() for values in features]
+        return loss.item(), alignment_score(cosine_distance(*embeddings), pair.metric.numpy())
+
+    @torch.no_grad()
+    def embed(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        return np.asarray(self.loss.embed(self._features(observations)).cpu().numpy(), dtype=np.float32)
+
+    def _features(self, observations: NDArray[Any]) -> Tensor:
+        return self.encoder.represent(policy_input(self.model, observations))
+
+    def state(self) -> tuple[dict[str, Tensor], list[int]]:
+        tensors = {f"loss.{name}": value for name, value in self.loss.state_dict().items()}
+        steps = []
+        for index, parameter in enumerate(self.parameters):
+            state = self.optimizer.state.get(parameter, {})
+            steps.append(int(state["step"]) if state else 0)
+            for name in ("exp_avg", "exp_avg_sq") if state else ():
+                tensors[f"optimizer.{index}.{name}"] = state[name]
+        return {name: value.detach().clone() for name, value in tensors.items()}, steps
+
+    def restore(self, tensors: Mapping[str, Tensor], steps: list[int]) -> None:
+        if len(steps) != len(self.parameters):
+            raise UserError(f"expected a callback for {len(self.parameters)} parameters of the model, got {len(steps)}")
+        prefix = "loss."
+        self.loss.load_state_dict(
+            {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+        )
+        for index, (parameter, step) in enumerate(zip(self.parameters, steps, strict=True)):
+            if step:
+                names = ("exp_avg", "exp_avg_sq")
+                moments = {name: tensors[f"optimizer.{index}.{name}"].to(parameter.device) for name in names}
+                self.optimizer.state[parameter] = {"step": torch.tensor(float(step)), **moments}
+
+
+def _beside(path: str | Path) -> Path:
+    text = str(path)
+    return Path(text if text.endswith(SUFFIX) else text.removesuffix(".zip") + SUFFIX)
+
+
+def _episode_tensors(index: int, episode: Trajectory) -> dict[str, Tensor]:
+    values = {name: getattr(episode, name) for name in FIELDS}
+    return {f"episode.{index}.{name}": torch.tensor(value) for name, value in values.items() if value is not None}
+
+
+def _episode(index: int, tensors: Mapping[str, Tensor]) -> Trajectory:
+    names = {name: f"episode.{index}.{name}" for name in FIELDS}
+    return Trajectory(**{name: tensors[key].numpy() for name, key in names.items() if key in tensors})

@@ -65,7 +65,7 @@ def find_encoder(model: Any, layers: Layers = "features") -> Encoder:
 
 
 def policy_input(model: Any, observations: NDArray[Any]) -> Tensor:
-    """Observations [n, ...] of the raw environments as the policy gets them: normalised, channels first, on its device."""
+    """Observations [n, ...] of raw environments as the policy gets them: normalised, channels first, on its device."""
     space = model.observation_space
     single = (observations.shape[0], *space.shape)
     if observations.shape != single and not _is_transposed(observations, space):
@@ -81,6 +81,15 @@ def policy_input(model: Any, observations: NDArray[Any]) -> Tensor:
     if not isinstance(tensor, Tensor):
         raise UserError(f"expected observations as one array, got {type(tensor).__name__}")
     return tensor
+
+
+def greedy_actions(model: Any, observations: NDArray[Any]) -> NDArray[Any]:
+    """A model's greedy actions [n, ...] for observations [n, ...] of raw environments."""
+    policy_input(model, observations[:1])
+    normalisation = model.get_vec_normalize_env()
+    if normalisation is not None:
+        observations = normalisation.normalize_obs(observations)
+    return np.asarray(model.predict(observations, deterministic=True)[0])
 
 
 def _is_transposed(observations: NDArray[Any], space: Any) -> bool:
@@ -121,4 +130,6 @@ def _hidden_layers(owner: Any) -> tuple[Callable[[Tensor], Tensor], list[nn.Modu
             # The last linear layer and what follows it (TD3's tanh) are the output.
             last = max(index for index, layer in enumerate(layers) if isinstance(layer, nn.Linear))
             return layers[:last], [layers[:last]]
-    raise UserError(f"expected a policy whose hidden layers are known, got {type(owner).__name__}; use layers='features'")
+    raise UserError(
+        f"expected a policy whose hidden layers are known, got {type(owner).__name__}; use layers='features'"
+    )

@@ -2,55 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
 from pisces.errors import UserError, unknown_name
 from pisces.losses.pairs import Pair, TrajectoryPairs
 from pisces.metrics.behaviour import TrajectoryCost, behaviour_cost
-from pisces.trajectories import Trajectory
+from pisces.trajectories import BatchPolicy, Trajectory, play_episodes
 from pisces.validation import check_discount
 
 Keep = Literal["latest", "best"]
-Policy = Callable[[NDArray[Any]], NDArray[Any]]
-"""Maps observations [n, ...] to actions [n, ...]."""
-
-
-def play_episodes(
-    environments: Sequence[gym.Env[Any, Any]], policy: Policy, max_steps: int = 500, seed: int | None = None
-) -> list[Trajectory]:
-    """Plays one episode in each environment, all at once, so that the policy is asked once per step.
-
-    Args:
-        environments: Gymnasium environments with one observation and one action space.
-        policy: maps observations [n, ...] to actions [n, ...].
-        max_steps: longer episodes are cut off.
-        seed: seeds each environment's reset.
-    """
-    observations = [np.asarray(env.reset(seed=seed)[0]) for env in environments]
-    records: list[tuple[list[Any], list[Any], list[float]]] = [([], [], []) for _ in environments]
-    running = list(range(len(environments)))
-    for _ in range(max_steps):
-        actions = policy(np.stack([observations[index] for index in running]))
-        going_on = []
-        for index, action in zip(running, actions, strict=True):
-            records[index][0].append(observations[index])
-            records[index][1].append(action)
-            observation, reward, terminated, truncated, _ = environments[index].step(action)
-            records[index][2].append(float(reward))
-            observations[index] = np.asarray(observation)
-            if not (terminated or truncated):
-                going_on.append(index)
-        running = going_on
-        if not running:
-            break
-    return [
-        Trajectory(np.stack(seen), np.stack(done), rewards=np.asarray(rewards)) for seen, done, rewards in records
-    ]
 
 
 class GreedyPairs:
@@ -95,7 +59,7 @@ class GreedyPairs:
         self._pairs: TrajectoryPairs | None = None
         self._arguments: dict[str, Any] = {"discount": discount, "cost": cost, "states": states}
 
-    def sample(self, policy: Policy) -> Pair:
+    def sample(self, policy: BatchPolicy) -> Pair:
         """Draws a pair of episodes; plays new ones with the policy if they are due."""
         if self._pairs is None or self.drawn % self.refresh == 0:
             self.set_episodes(self._chosen(policy))
@@ -108,7 +72,7 @@ class GreedyPairs:
         self.episodes = list(episodes)
         self._pairs = TrajectoryPairs(self.episodes, seed=self.generator, **self._arguments)
 
-    def _chosen(self, policy: Policy) -> list[Trajectory]:
+    def _chosen(self, policy: BatchPolicy) -> list[Trajectory]:
         seed = int(self.generator.integers(2**31))
         played = play_episodes(self.environments, policy, self.max_steps, seed)
         if self.keep == "latest" or not self.episodes:

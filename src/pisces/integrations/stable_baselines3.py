@@ -1,9 +1,9 @@
 """Policy similarity embeddings for the agents of Stable-Baselines3 (extra `sb3`).
 
-    from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback
+from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback
 
-    callback = PolicySimilarityCallback(GreedyPairs(training_environments))
-    model.learn(100_000, callback=callback)
+callback = PolicySimilarityCallback(GreedyPairs(training_environments))
+model.learn(100_000, callback=callback)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from pisces.agents.checkpoint import load_checkpoint, save_checkpoint
 from pisces.errors import UserError, unknown_name
-from pisces.integrations.encoders import Encoder, Layers, find_encoder, policy_input
+from pisces.integrations.encoders import Encoder, Layers, find_encoder, greedy_actions, policy_input
 from pisces.integrations.greedy import GreedyPairs
 from pisces.losses import Pair, PolicySimilarityLoss, TrajectoryPairs
 from pisces.metrics.alignment import alignment_score, cosine_distance
@@ -221,15 +221,6 @@ class PolicySimilarityCallback(BaseCallback):
             self.pairs.drawn = numbers["drawn"]
 
 
-def greedy_actions(model: BaseAlgorithm, observations: NDArray[Any]) -> NDArray[Any]:
-    """The model's greedy actions [n, ...] for observations [n, ...] of raw environments."""
-    policy_input(model, observations[:1])
-    normalisation = model.get_vec_normalize_env()
-    if normalisation is not None:
-        observations = normalisation.normalize_obs(observations)
-    return model.predict(observations, deterministic=True)[0]
-
-
 class _Trainer:
     """The projection and the optimiser that belong to one model."""
 
@@ -237,14 +228,12 @@ class _Trainer:
         self.model = model
         self.encoder: Encoder = find_encoder(model, settings.layers)
         generator = torch.Generator().manual_seed(settings.seed)
-        self.loss = PolicySimilarityLoss(
-            self.encoder.size,
-            settings.embedding_size,
-            settings.temperature,
-            settings.scale,
-            settings.weighted,
-            generator=generator,
-        ).to(model.device)
+        sizes = (self.encoder.size, settings.embedding_size)
+        # A new layer draws from torch's global generator, whose draws belong to the agent.
+        with torch.random.fork_rng(devices=[]):
+            self.loss = PolicySimilarityLoss(
+                *sizes, settings.temperature, settings.scale, settings.weighted, generator=generator
+            ).to(model.device)
         self.parameters = [*self.encoder.parameters, *self.loss.parameters()]
         self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate)
 

@@ -25,7 +25,7 @@ class GreedyPairs:
 
     Args:
         environments: the training environments, one each, beside those that the agent trains in.
-        refresh: updates of the loss after which episodes are played anew.
+        refresh: pairs drawn before episodes are played anew.
         discount: of the metric, in [0, 1).
         keep: "latest" for the newest episode of each environment, "best" for the one with the highest return so far.
         cost: the cost at one step; without it the metric is PSM.
@@ -37,7 +37,7 @@ class GreedyPairs:
     def __init__(
         self,
         environments: Sequence[gym.Env[Any, Any]],
-        refresh: int = 50,
+        refresh: int = 100,
         discount: float = 0.9,
         keep: Keep = "latest",
         cost: TrajectoryCost = behaviour_cost,

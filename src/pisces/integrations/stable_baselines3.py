@@ -9,9 +9,9 @@ model.learn(100_000, callback=callback)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,16 +19,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pisces.agents.checkpoint import load_checkpoint, save_checkpoint
-from pisces.errors import UserError, unknown_name
-from pisces.integrations.encoders import Encoder, Layers, find_encoder, greedy_actions, policy_input
+from pisces.errors import UserError
+from pisces.integrations.encoders import greedy_actions
 from pisces.integrations.greedy import GreedyPairs
-from pisces.losses import Pair, PolicySimilarityLoss, TrajectoryPairs
-from pisces.metrics.alignment import alignment_score, cosine_distance
+from pisces.integrations.training import SimilaritySettings, Trainer
+from pisces.losses import Pair, TrajectoryPairs
 from pisces.trajectories import Trajectory
 from pisces.trajectories.trajectory import FIELDS
 
 try:
-    from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
 except ImportError as error:
     raise UserError("expected Stable-Baselines3, got none installed: pip install 'pisces-rl[sb3]'") from error
@@ -36,45 +35,6 @@ except ImportError as error:
 __all__ = ["GreedyPairs", "PolicySimilarityCallback", "SimilaritySettings", "TrajectoryPairs"]
 
 SUFFIX = ".similarity.safetensors"
-
-
-@dataclass(frozen=True)
-class SimilaritySettings:
-    """How the callback trains."""
-
-    layers: Layers = "features"
-    """What it trains: the features extractor, or with "hidden" also the hidden layers of the actor."""
-    updates: int = 20
-    """Updates of the loss per pause between rollouts."""
-    every: int = 0
-    """Environment steps from one such pause to the next at least; 0 for every pause."""
-    start: int = 0
-    """Environment steps before the first update, e.g. until greedy episodes mean something."""
-    learning_rate: float = 3e-4
-    """Step size of the callback's own Adam: the weight of the loss against the agent's own."""
-    embedding_size: int = 64
-    """Width of the embeddings."""
-    temperature: float = 0.5
-    """Contrastive temperature (1 / lambda)."""
-    scale: float = 1.0
-    """Scale of the metric's Gaussian kernel (beta)."""
-    weighted: bool = True
-    """Eq. 4 with its weights; False keeps only the choice of positives."""
-    seed: int = 0
-    """Draws the projection's initial weights."""
-
-    def __post_init__(self) -> None:
-        if self.layers not in get_args(Layers):
-            raise unknown_name("layers", self.layers, get_args(Layers))
-        for name in ("updates", "embedding_size"):
-            if getattr(self, name) < 1:
-                raise UserError(f"expected {name} of at least 1, got {getattr(self, name)}")
-        for name in ("every", "start", "seed"):
-            if getattr(self, name) < 0:
-                raise UserError(f"expected {name} of at least 0, got {getattr(self, name)}")
-        for name in ("learning_rate", "temperature", "scale"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"expected a positive {name}, got {getattr(self, name)}")
 
 
 class PolicySimilarityCallback(BaseCallback):
@@ -110,14 +70,14 @@ class PolicySimilarityCallback(BaseCallback):
             raise UserError(f"expected GreedyPairs or TrajectoryPairs, got {type(pairs).__name__}")
         self.pairs, self.settings = pairs, settings or SimilaritySettings()
         self.updates, self._trained_at = 0, -1
-        self._trainer: _Trainer | None = None
+        self._trainer: Trainer | None = None
         self._restored: tuple[dict[str, Tensor], dict[str, Any]] | None = None
 
     def _init_callback(self) -> None:
         if self._trainer is not None and self._trainer.model is self.model:
             return
         state = self._restored or (self._state() if self._trainer is not None else None)
-        self._trainer = _Trainer(self.model, self.settings)
+        self._trainer = Trainer(self.model, self.settings)
         if state is not None:
             self._restore(*state)
         self._restored = None
@@ -136,7 +96,7 @@ class PolicySimilarityCallback(BaseCallback):
         self.logger.record("similarity/updates", self.updates)
 
     def train(self, updates: int | None = None) -> tuple[float, float]:
-        """Makes some updates now; returns the mean loss, and the alignment score of the last pair before its update."""
+        """Makes some updates now; returns the mean loss, and the alignment score before the last of them."""
         trainer = self._trainer
         if trainer is None:
             raise UserError("expected a callback that a model has begun to learn with, got a new one")
@@ -144,7 +104,7 @@ class PolicySimilarityCallback(BaseCallback):
         wanted = self.settings.updates if updates is None else updates
         for index in range(wanted):
             last = index == wanted - 1
-            loss, score = trainer.update(self.sample(), score=last)
+            loss, score = trainer.update([self.sample() for _ in range(self.settings.pairs)], score=last)
             losses.append(loss)
             alignment = score if last else alignment
         self.updates += wanted
@@ -219,69 +179,6 @@ class PolicySimilarityCallback(BaseCallback):
         if isinstance(self.pairs, GreedyPairs) and numbers.get("episodes"):
             self.pairs.set_episodes([_episode(index, tensors) for index in range(numbers["episodes"])])
             self.pairs.drawn = numbers["drawn"]
-
-
-class _Trainer:
-    """The projection and the optimiser that belong to one model."""
-
-    def __init__(self, model: BaseAlgorithm, settings: SimilaritySettings) -> None:
-        self.model = model
-        self.encoder: Encoder = find_encoder(model, settings.layers)
-        generator = torch.Generator().manual_seed(settings.seed)
-        sizes = (self.encoder.size, settings.embedding_size)
-        # A new layer draws from torch's global generator, whose draws belong to the agent.
-        with torch.random.fork_rng(devices=[]):
-            self.loss = PolicySimilarityLoss(
-                *sizes, settings.temperature, settings.scale, settings.weighted, generator=generator
-            ).to(model.device)
-        self.parameters = [*self.encoder.parameters, *self.loss.parameters()]
-        self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate)
-
-    def update(self, pair: Pair, score: bool) -> tuple[float, float]:
-        """One step of the optimiser; returns the loss and, if asked for, the alignment score."""
-        self.model.policy.set_training_mode(True)
-        features = [self._features(observations.numpy()) for observations in (pair.observations_x, pair.observations_y)]
-        loss = self.loss(features[0], features[1], pair.metric)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        self.model.policy.set_training_mode(False)
-        if not score:
-            return loss.item(), 0.0
-        with torch.no_grad():
-            embeddings = [self.loss.embed(values).cpu().numpy() for values in features]
-        return loss.item(), alignment_score(cosine_distance(*embeddings), pair.metric.numpy())
-
-    @torch.no_grad()
-    def embed(self, observations: NDArray[Any]) -> NDArray[np.float32]:
-        return np.asarray(self.loss.embed(self._features(observations)).cpu().numpy(), dtype=np.float32)
-
-    def _features(self, observations: NDArray[Any]) -> Tensor:
-        return self.encoder.represent(policy_input(self.model, observations))
-
-    def state(self) -> tuple[dict[str, Tensor], list[int]]:
-        tensors = {f"loss.{name}": value for name, value in self.loss.state_dict().items()}
-        steps = []
-        for index, parameter in enumerate(self.parameters):
-            state = self.optimizer.state.get(parameter, {})
-            steps.append(int(state["step"]) if state else 0)
-            for name in ("exp_avg", "exp_avg_sq") if state else ():
-                tensors[f"optimizer.{index}.{name}"] = state[name]
-        return {name: value.detach().clone() for name, value in tensors.items()}, steps
-
-    def restore(self, tensors: Mapping[str, Tensor], steps: list[int]) -> None:
-        if len(steps) != len(self.parameters):
-            raise UserError(f"expected a callback for {len(self.parameters)} parameters of the model, got {len(steps)}")
-        prefix = "loss."
-        self.loss.load_state_dict(
-            {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-        )
-        for index, (parameter, step) in enumerate(zip(self.parameters, steps, strict=True)):
-            if step:
-                names = ("exp_avg", "exp_avg_sq")
-                moments = {name: tensors[f"optimizer.{index}.{name}"].to(parameter.device) for name in names}
-                self.optimizer.state[parameter] = {"step": torch.tensor(float(step)), **moments}
 
 
 def _beside(path: str | Path) -> Path:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pisces.experiments import grid_transfer
 from pisces.experiments.engine import Job
 from pisces.experiments.jumping import EXPERIMENT, make_config
 from pisces.experiments.registry import experiment
@@ -27,3 +28,13 @@ def jumping_jobs(
         config = make_config(method, grid, seed, preset, colors, epsilon, tasks, changes=changes)  # type: ignore[arg-type]
         jobs.append(Job(experiment(EXPERIMENT), config))
     return jobs
+
+
+def grid_jobs(
+    methods: Sequence[str], seeds: Sequence[int], preset: str = "standard", changes: Mapping[str, Any] | None = None
+) -> list[Job]:
+    """All combinations, seed by seed."""
+    return [
+        Job(experiment(grid_transfer.EXPERIMENT), grid_transfer.make_config(method, seed, preset, changes))
+        for seed, method in itertools.product(seeds, methods)
+    ]

@@ -33,7 +33,7 @@ reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds, half an hour), then 
 	$(BIN)/python -m pisces.experiments.lqr_run --seeds 0-99 --workers 2 --out results
 	$(BIN)/python -m pisces.experiments.lqr_ablation --workers 2 --out results
 	$(BIN)/python -m pisces.reports.lqr_figures results docs/images
-	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md
+	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/howto_sb3.md
 
 test: $(STAMP)  ## Run the tests (minutes)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
@@ -62,7 +62,7 @@ format: $(STAMP)  ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 
 readme: $(STAMP)  ## Fill the tables of the README from results/
-	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md
+	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/howto_sb3.md
 
 bench: $(STAMP)  ## Run every benchmark (ratios within one run)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

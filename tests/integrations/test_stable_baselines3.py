@@ -121,7 +121,7 @@ def test_loss_falls_and_alignment_rises_with_an_experts_pairs():
     environs = environments((0, 1, 2, 3))
     pairs = TrajectoryPairs.from_expert(environs, [expert(env) for env in environs], discount=0.9)
     model = make_model()
-    callback = PolicySimilarityCallback(pairs, SimilaritySettings(updates=1, learning_rate=3e-3))
+    callback = PolicySimilarityCallback(pairs, SimilaritySettings(updates=1, pairs=1, learning_rate=3e-3))
     model.learn(1, callback=callback)
     start = np.mean([callback.train(1) for _ in range(12)], axis=0)
     callback.train(300)
@@ -171,7 +171,7 @@ def resident_bytes():
 
 def test_memory_stays_flat_over_a_thousand_calls():
     model = make_model()
-    callback = PolicySimilarityCallback(GreedyPairs(environments(), refresh=20), SimilaritySettings(updates=1))
+    callback = PolicySimilarityCallback(GreedyPairs(environments(), refresh=20), SimilaritySettings(updates=1, pairs=1))
     model.learn(1, callback=callback)
     for _ in range(100):
         callback.on_rollout_start()

@@ -7,8 +7,6 @@ from pisces.errors import UserError
 from pisces.trajectories import Trajectory, collect, collect_vector, play_episodes
 from pisces.trajectories.minari import from_minari, to_minari
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:minari")
-
 
 @pytest.fixture(autouse=True)
 def local_datasets(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,14 +62,12 @@ def to_minari(
         raise UserError("expected at least one trajectory, got none")
     if dataset_id in minari.list_local_datasets():
         raise UserError(f"expected the id of a new dataset, got {dataset_id!r}, which exists")
-    return minari.create_dataset_from_buffers(
-        dataset_id,
-        [_buffer(trajectory, observation_space, action_space) for trajectory in trajectories],
-        observation_space=observation_space,
-        action_space=action_space,
-        jpeg_encoding=False,
-        **metadata,
-    )
+    buffers = [_buffer(trajectory, observation_space, action_space) for trajectory in trajectories]
+    spaces = {"observation_space": observation_space, "action_space": action_space}
+    with warnings.catch_warnings():
+        # Author, code and the like are optional here; Minari warns of each that is not given.
+        warnings.filterwarnings("ignore", message=".* None", category=UserWarning)
+        return minari.create_dataset_from_buffers(dataset_id, buffers, **spaces, jpeg_encoding=False, **metadata)
 
 
 def _buffer(trajectory: Trajectory, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Any:

@@ -1,7 +1,9 @@
 import json
+from pathlib import Path
 
 import pytest
 
+from pisces.cli import main
 from pisces.errors import UserError
 from pisces.experiments.grid_transfer import (
     TEST_LEVELS,
@@ -15,6 +17,7 @@ from pisces.experiments.registry import experiment
 from pisces.experiments.sweeps import grid_jobs
 from pisces.reports.grid import grid_table
 from pisces.reports.readme import fill
+from pisces.reports.results import read_results
 
 
 def test_levels_of_training_validation_and_test_do_not_meet():
@@ -91,5 +94,20 @@ def test_the_table_pairs_the_seeds():
     changed["config"]["study"] = "steps=1"
     table = grid_table([*rows, changed])
     assert "| `ppo` | **45.0** (7.1), n=2 |" in table
-    assert "| gain, same seeds | +12.0 [-13.4, +37.4], n=2 |" in table
+    assert "| gain, same seeds | +12.0 [-13.4, +37.4], better in 2 of 2 |" in table
     assert table in fill("<!-- table: grid -->\n<!-- end -->\n", rows)
+
+
+def test_commands_train_and_list(tmp_path, capsys):
+    assert main(["train", "grid", "--method", "ppo", "--preset", "smoke", "--out", str(tmp_path)]) == 0
+    assert "% of training levels solved" in capsys.readouterr().out
+    assert main(["sweep", "grid", "--seeds", "0-1", "--list", "--out", "runs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "pisces train grid --method ppo+pse --seed 0 --preset standard --out runs"
+    assert len(lines) == 4
+
+
+def test_the_page_agrees_with_the_committed_results():
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "howto_sb3.md").read_text()
+    assert fill(page, read_results(root / "results").rows) == page

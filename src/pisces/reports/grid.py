@@ -31,7 +31,8 @@ def grid_table(results: Iterable[Mapping[str, Any]]) -> str:
             gains = [runs["ppo+pse"][seed][column] - runs["ppo"][seed][column] for seed in seeds]
             interval = mean_interval(gains)
             ends = "" if interval is None else f" [{interval.low:+.1f}, {interval.high:+.1f}]"
-            cells.append(f"{sum(gains) / len(gains):+.1f}{ends}, n={len(gains)}")
+            better = sum(gain > 0 for gain in gains)
+            cells.append(f"{sum(gains) / len(gains):+.1f}{ends}, better in {better} of {len(gains)}")
         rows.append(["gain, same seeds", *cells])
     return markdown(["method", *COLUMNS.values()], rows)
 

@@ -34,7 +34,7 @@ reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds, half an hour), then 
 	$(BIN)/python -m pisces.experiments.lqr_run --seeds 0-99 --workers 2 --out results
 	$(BIN)/python -m pisces.experiments.lqr_ablation --workers 2 --out results
 	$(BIN)/python -m pisces.reports.lqr_figures results docs/images
-	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/reproduction.md
+	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/reproduction.md docs/howto_sb3.md
 
 reproduce-jumping: $(STAMP)  ## Train everything behind the jumping task's tables (a day on two cores), then the tables
 	$(BIN)/python -m pisces.experiments.bisimulation_transfer --out results
@@ -73,7 +73,7 @@ format: $(STAMP)  ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 
 readme: $(STAMP)  ## Fill the tables of the README from results/
-	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/reproduction.md
+	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/reproduction.md docs/howto_sb3.md
 
 bench: $(STAMP)  ## Run every benchmark (ratios within one run)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

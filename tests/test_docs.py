@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # A block that can't run in a test must say why in its first line, e.g. "# not run here: needs a GPU".
+ADDED_LINES = 15
 EXCUSE = re.compile(r"# not run here: \w+")
 
 
@@ -42,6 +43,7 @@ def commands_of(page):
 )
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     namespace = {"__name__": "documentation"}
     for line, mark, code in blocks_of(page, "python"):
         if mark == "no-run":
@@ -49,6 +51,15 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
             continue
         # The lines before keep the numbers in tracebacks those of the page.
         exec(compile("\n" * line + code, str(page), "exec"), namespace)
+
+
+def test_the_loop_needs_few_added_lines_and_its_loss_falls(capsys):
+    ((_, _, code),) = blocks_of(ROOT / "docs" / "howto_own_loop.md", "python")
+    assert 0 < code.count("#+") <= ADDED_LINES
+    names = {"__name__": "documentation"}
+    exec(compile(code, "howto_own_loop.md", "exec"), names)
+    assert sum(names["losses"][-20:]) < 0.7 * sum(names["losses"][:20])
+    assert "->" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if list(commands_of(page))], ids=lambda page: page.name)
@@ -62,7 +73,7 @@ def exit_code(command):
     """What a command ends with: sweeps list their runs, which checks all names; others are only parsed."""
     words = shlex.split(command, comments=True)[1:]
     try:
-        if words[:2] in (["sweep", "jumping"], ["sweep", "distracting"]):
+        if words[:2] in (["sweep", "jumping"], ["sweep", "distracting"], ["sweep", "grid"]):
             return main([*words, "--list"] if "--list" not in words else words)
         parse_command(command)
     except SystemExit as stop:

@@ -155,3 +155,17 @@ def test_module_draws_its_weights_from_the_generator():
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
     assert np.isclose(float(weights[0].detach().abs().max()), math.sqrt(6 / 72), rtol=0.05)
+
+
+def test_anchors_without_a_match_are_left_out():
+    x, y = torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), torch.eye(2, 4)
+    metric = torch.tensor([[0.0, 2.0], [3.0, 1.0], [5.0, 4.0]])
+    matched = contrastive_metric_loss(x, y, metric, 0.5, 1.0, match_within=1.5)
+    torch.testing.assert_close(matched, contrastive_metric_loss(x[:2], y, metric[:2], 0.5, 1.0))
+    both = contrastive_metric_loss(x, y, metric, 0.5, 1.0, symmetric=True, match_within=10.0)
+    torch.testing.assert_close(both, contrastive_metric_loss(x, y, metric, 0.5, 1.0, symmetric=True))
+    embeddings = x.clone().requires_grad_()
+    nothing = contrastive_metric_loss(embeddings, y, metric + 9, 0.5, 1.0, symmetric=True, match_within=1.5)
+    nothing.backward()
+    assert nothing.item() == 0
+    assert embeddings.grad.abs().sum() == 0

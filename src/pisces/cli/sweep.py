@@ -164,6 +164,38 @@ def sweep_distracting(
     _sweep(jobs, out, workers, engine, address, list)
 
 
+@sweep.command(name="grid")
+def sweep_grid(
+    methods: str = "ppo,ppo+pse",
+    seeds: str = "0-9",
+    preset: str = "standard",
+    set: tuple[str, ...] = (),
+    workers: int = 2,
+    engine: str = "local",
+    address: str | None = None,
+    list: bool = False,
+    out: Path = Path("runs"),
+) -> None:
+    """Train PPO with and without policy similarity embeddings on levels of a grid.
+
+    Args:
+        methods: ppo, ppo+pse, separated by commas.
+        seeds: e.g. 0-9 or 0,3,5-7.
+        preset: standard (about ten seconds of one core per run) or smoke.
+        set: other settings as name=value, e.g. training_levels=4.
+        workers: worker processes, one thread each; with ray, runs at a time.
+        engine: local, or ray for a cluster (needs the extra `ray`).
+        address: of a Ray cluster; without it one is started on this machine.
+        list: print one command per run instead of running them, for job arrays.
+        out: root of the run folders.
+    """
+    from pisces.experiments.lists import parse_names, parse_seeds
+    from pisces.experiments.sweeps import grid_jobs
+
+    jobs = grid_jobs(parse_names(methods), parse_seeds(seeds), preset, parse_settings(set))
+    _sweep(jobs, out, workers, engine, address, list)
+
+
 def _sweep(jobs: Sequence[Any], out: Path, workers: int, engine: str, address: str | None, only_list: bool) -> None:
     from pisces.experiments.engines import run_sweep
     from pisces.reports.sweeps import SweepDisplay, sweep_summary

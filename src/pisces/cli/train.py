@@ -131,3 +131,31 @@ def train_lqr(
     from pisces.reports.lqr import train_with_display
 
     console.print(train_with_display(config, out, threads, console), soft_wrap=True)
+
+
+@train.command(name="grid")
+def train_grid(
+    method: str = "ppo+pse",
+    seed: int = 0,
+    preset: str = "standard",
+    set: tuple[str, ...] = (),
+    out: Path = Path("runs"),
+) -> None:
+    """Train PPO of Stable-Baselines3 on a few levels of a grid and evaluate it on unseen ones.
+
+    Args:
+        method: ppo, or ppo+pse with policy similarity embeddings.
+        seed: seed of the training levels, of the weights and of all draws.
+        preset: standard (about ten seconds of one core) or smoke.
+        set: other settings as name=value, e.g. training_levels=4 similarity_rate=0.001.
+        out: root of the run folders.
+    """
+    from pisces.experiments.grid_transfer import make_config
+
+    config = make_config(method, seed, preset, parse_settings(set))
+    from pisces.experiments.grid_transfer_run import run
+    from pisces.reports.console import RunDisplay, evaluation_text
+
+    with RunDisplay([f"{method}, seed {seed}"], console) as display:
+        folder = run(config, out, [lambda progress: display.update(0, progress)])
+    console.print(f"{evaluation_text(folder.read_json('result.json'))}; run folder: {folder.path}", soft_wrap=True)

@@ -50,6 +50,7 @@ class Experiment:
 EXPERIMENTS: Mapping[str, Experiment] = {
     "jumping": Experiment("jumping", "pisces.experiments.jumping", "pisces.experiments.jumping_run"),
     "distracting": Experiment("distracting", "pisces.experiments.distracting", "pisces.experiments.distracting_run"),
+    "grid": Experiment("grid", "pisces.experiments.grid_transfer", "pisces.experiments.grid_transfer_run"),
 }
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pisces.experiments import distracting
+from pisces.experiments import distracting, grid_transfer
 from pisces.experiments.engine import Job
 from pisces.experiments.jumping import EXPERIMENT, make_config
 from pisces.experiments.registry import experiment
@@ -58,3 +58,13 @@ def distracting_jobs(
 
 def _order(config: Any, place: Mapping[int, int]) -> tuple[int, bool]:
     return place[config.seed], config.needs_pretraining
+
+
+def grid_jobs(
+    methods: Sequence[str], seeds: Sequence[int], preset: str = "standard", changes: Mapping[str, Any] | None = None
+) -> list[Job]:
+    """All combinations, seed by seed."""
+    return [
+        Job(experiment(grid_transfer.EXPERIMENT), grid_transfer.make_config(method, seed, preset, changes))
+        for seed, method in itertools.product(seeds, methods)
+    ]

@@ -17,6 +17,7 @@ def contrastive_metric_loss(
     scale: float,
     weighted: bool = True,
     symmetric: bool = False,
+    match_within: float | None = None,
 ) -> Tensor:
     """Contrastive metric embedding loss (Eq. 4, arXiv:2101.05265).
 
@@ -36,6 +37,8 @@ def contrastive_metric_loss(
         scale: of the Gaussian kernel, positive (beta in the paper).
         weighted: False sets all weights to one and keeps only the choice of positives.
         symmetric: adds the loss with the states of y as anchors.
+        match_within: anchors whose nearest state is further than this are left out, since there is nothing that they
+            should be near to; None keeps all, as in the paper. Without any anchor the loss is zero.
 
     Returns:
         The loss, a scalar.
@@ -43,9 +46,9 @@ def contrastive_metric_loss(
     _check_arguments(embeddings_x, embeddings_y, metric, temperature, scale)
     similarity = _cosine_similarity(embeddings_x, embeddings_y) / temperature
     metric = metric.detach().to(similarity)
-    loss = _anchor_loss(similarity, metric, scale, weighted)
+    loss = _anchor_loss(similarity, metric, scale, weighted, match_within)
     if symmetric:
-        loss = loss + _anchor_loss(similarity.T, metric.T, scale, weighted)
+        loss = loss + _anchor_loss(similarity.T, metric.T, scale, weighted, match_within)
     return loss
 
 
@@ -69,7 +72,9 @@ def simclr_loss(embeddings_x: Tensor, embeddings_y: Tensor, temperature: float) 
     return functional.cross_entropy(similarity, torch.arange(len(similarity), device=similarity.device))
 
 
-def _anchor_loss(similarity: Tensor, metric: Tensor, scale: float, weighted: bool) -> Tensor:
+def _anchor_loss(
+    similarity: Tensor, metric: Tensor, scale: float, weighted: bool, match_within: float | None
+) -> Tensor:
     positive = metric.argmin(dim=1, keepdim=True)
     logits = similarity
     if weighted:
@@ -77,7 +82,11 @@ def _anchor_loss(similarity: Tensor, metric: Tensor, scale: float, weighted: boo
         # log(1 - exp(-d)); a distance of zero weighs nothing, so its logarithm is -inf, which logsumexp understands.
         weights = torch.log(-torch.expm1(-scaled))
         logits = logits + weights.scatter(1, positive, -scaled.gather(1, positive))
-    return (logits.logsumexp(dim=1) - logits.gather(1, positive).squeeze(1)).mean()
+    losses = logits.logsumexp(dim=1) - logits.gather(1, positive).squeeze(1)
+    if match_within is None:
+        return losses.mean()
+    matched = losses[metric.gather(1, positive).squeeze(1) <= match_within]
+    return matched.sum() / max(len(matched), 1)
 
 
 def _cosine_similarity(x: Tensor, y: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ class PolicySimilarityLoss(nn.Module):
         weighted: Eq. 4; False keeps only the choice of positives.
         symmetric: adds the loss with the roles of x and y exchanged.
         generator: draws the projection's initial weights.
+        match_within: states whose nearest one is further than this are left out; None keeps all, as in the paper.
     """
 
     def __init__(
@@ -33,13 +34,14 @@ class PolicySimilarityLoss(nn.Module):
         weighted: bool = True,
         symmetric: bool = True,
         generator: torch.Generator | None = None,
+        match_within: float | None = None,
     ) -> None:
         super().__init__()
         self.projection = nn.Linear(feature_size, embedding_size)
         nn.init.xavier_uniform_(self.projection.weight, generator=generator)
         nn.init.zeros_(self.projection.bias)
         self.temperature, self.scale = temperature, scale
-        self.weighted, self.symmetric = weighted, symmetric
+        self.weighted, self.symmetric, self.match_within = weighted, symmetric, match_within
 
     def embed(self, features: Tensor) -> Tensor:
         """Projects features [n, feature_size] to embeddings [n, embedding_size]."""
@@ -55,4 +57,5 @@ class PolicySimilarityLoss(nn.Module):
             self.scale,
             self.weighted,
             self.symmetric,
+            self.match_within,
         )

@@ -1,7 +1,10 @@
 """Behavioural metrics: pure functions on numpy arrays."""
 
+from pisces.metrics.alignment import alignment_score, cosine_distance, neighbour_regrets, unmatched_states
+from pisces.metrics.behaviour import behaviour_cost, trajectory_metric
 from pisces.metrics.compare import MDP_METRICS, Comparison, compare_mdps, is_mdp_file
 from pisces.metrics.costs import Cost, l1_distance, reward_difference, total_variation
+from pisces.metrics.diagnosis import Diagnosis, EnvironmentDiagnosis, diagnose
 from pisces.metrics.markov import (
     MetricResult,
     bisimulation_metric,
@@ -28,19 +31,26 @@ __all__ = [
     "MDP_METRICS",
     "Comparison",
     "Cost",
+    "Diagnosis",
+    "EnvironmentDiagnosis",
     "FiniteMDP",
     "MetricResult",
     "Neighbours",
     "Plan",
     "Transport",
+    "alignment_score",
     "approximation_bound",
     "augmentation_invariance",
+    "behaviour_cost",
     "bisimulation_metric",
     "compare_mdps",
+    "cosine_distance",
+    "diagnose",
     "is_mdp_file",
     "l1_distance",
     "mico_distance",
     "nearest_neighbours",
+    "neighbour_regrets",
     "optimal_policy",
     "optimal_transport",
     "pi_bisimulation_metric",
@@ -52,7 +62,9 @@ __all__ = [
     "sequence_metrics",
     "sinkhorn_metric",
     "total_variation",
+    "trajectory_metric",
     "transfer_bound",
     "transfer_policy",
+    "unmatched_states",
     "value_iteration",
 ]

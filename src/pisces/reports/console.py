@@ -69,4 +69,8 @@ def evaluation_text(row: Mapping[str, Any]) -> str:
     """Says in a few words what an evaluation of any experiment found."""
     if "test_return" in row:
         return f"return {row['train_return']:.0f} on training videos, {row['test_return']:.0f} on unseen ones"
+    if "train_levels_percent" in row:
+        kind = "test" if "test_levels_percent" in row else "validation"
+        unseen = row[f"{kind}_levels_percent"]
+        return f"{row['train_levels_percent']:.1f} % of training levels solved, {unseen:.1f} % of {kind} levels"
     return solved_text(row)

@@ -27,6 +27,7 @@ MEASURES: Mapping[str, str] = {
     "red_test_solved_percent": "unseen red tasks solved (%)",
     "error": "error against the oracle",
     "test_return": "return with unseen backgrounds",
+    "test_levels_percent": "unseen levels solved (%)",
 }
 ORDER = list(JUMPING)
 
@@ -58,7 +59,12 @@ def changes_of(run: StoredRun) -> str:
     preset = config.get("preset")
     colors = "colours" if config.get("colors") else ""
     threads = f"threads={config['threads']}" if config.get("threads", 1) != 1 else ""
-    parts = [colors, str(config.get("study") or ""), threads, "" if preset in (None, "paper") else f"preset {preset}"]
+    parts = [
+        colors,
+        str(config.get("study") or ""),
+        threads,
+        "" if preset in (None, "paper", "standard") else f"preset {preset}",
+    ]
     return " ".join(part for part in parts if part)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pisces.reports.figures import draw_tiles, draw_training, solved_tiles
+from pisces.reports.grid import grid_table
 from pisces.reports.jumping_study import SECTIONS
 from pisces.reports.lqr import lqr_table
 from pisces.reports.lqr_ablation import ablation_table, sparsity_table
@@ -20,6 +21,7 @@ from pisces.reports.tables import jumping_table, own_run
 
 TABLES: Mapping[str, Callable[[tuple[dict[str, Any], ...]], str]] = {
     "jumping": jumping_table,
+    "grid": grid_table,
     "lqr": lqr_table,
     "lqr_ablation": ablation_table,
     "lqr_sparsity": sparsity_table,

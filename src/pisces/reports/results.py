@@ -25,6 +25,7 @@ HEADLINES: Mapping[str, str] = {
     "red_test_solved_percent": "jumping",
     "error": "lqr",
     "test_return": "distracting",
+    "test_levels_percent": "grid",
 }
 """The number that a result is judged by, and the experiment that it tells of."""
 TASK_KEYS = {"obstacle_position", "floor_height", "color"}

@@ -1,6 +1,6 @@
 """Episodes as frozen, validated data."""
 
-from pisces.trajectories.collection import collect
+from pisces.trajectories.collection import BatchPolicy, collect, collect_vector, play_episodes
 from pisces.trajectories.trajectory import Trajectory
 
-__all__ = ["Trajectory", "collect"]
+__all__ = ["BatchPolicy", "Trajectory", "collect", "collect_vector", "play_episodes"]

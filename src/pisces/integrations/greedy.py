@@ -1,0 +1,85 @@
+"""Pairs from the agent's own greedy episodes: the metric without an optimal policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import gymnasium as gym
+import numpy as np
+
+from pisces.errors import UserError, unknown_name
+from pisces.losses.pairs import Pair, TrajectoryPairs
+from pisces.metrics.behaviour import TrajectoryCost, behaviour_cost
+from pisces.trajectories import BatchPolicy, Trajectory, play_episodes
+from pisces.validation import check_discount
+
+Keep = Literal["latest", "best"]
+
+
+class GreedyPairs:
+    """Pairs of the agent's own greedy episodes, played anew every so often.
+
+    The metric between them is the generalised PSM, of whatever policy the agent has by now, so no optimal policy is
+    needed.
+
+    Args:
+        environments: the training environments, one each, beside those that the agent trains in.
+        refresh: pairs drawn before episodes are played anew.
+        discount: of the metric, in [0, 1).
+        keep: "latest" for the newest episode of each environment, "best" for the one with the highest return so far.
+        cost: the cost at one step; without it the metric is PSM.
+        max_steps: longer episodes are cut off.
+        states: at most this many states of each episode are drawn per pair; None for all.
+        seed: a seed, or a generator to draw from.
+    """
+
+    def __init__(
+        self,
+        environments: Sequence[gym.Env[Any, Any]],
+        refresh: int = 100,
+        discount: float = 0.9,
+        keep: Keep = "latest",
+        cost: TrajectoryCost = behaviour_cost,
+        max_steps: int = 500,
+        states: int | None = 256,
+        seed: int | np.random.Generator = 0,
+    ) -> None:
+        if len(environments) < 2:
+            raise UserError(f"expected at least two environments to compare, got {len(environments)}")
+        if keep not in get_args(Keep):
+            raise unknown_name("keep", keep, get_args(Keep))
+        if refresh < 1 or max_steps < 1:
+            raise UserError(f"expected refresh and max_steps of at least 1, got {refresh} and {max_steps}")
+        check_discount(discount)
+        self.environments, self.refresh, self.keep, self.max_steps = list(environments), refresh, keep, max_steps
+        self.generator = np.random.default_rng(seed)
+        self.episodes: list[Trajectory] = []
+        self.drawn = 0
+        self._pairs: TrajectoryPairs | None = None
+        self._arguments: dict[str, Any] = {"discount": discount, "cost": cost, "states": states}
+
+    def sample(self, policy: BatchPolicy) -> Pair:
+        """Draws a pair of episodes; plays new ones with the policy if they are due."""
+        if self._pairs is None or self.drawn % self.refresh == 0:
+            self.set_episodes(self._chosen(policy))
+        self.drawn += 1
+        assert self._pairs is not None
+        return self._pairs.sample()
+
+    def set_episodes(self, episodes: Sequence[Trajectory]) -> None:
+        """Replaces the episodes, one per environment."""
+        self.episodes = list(episodes)
+        self._pairs = TrajectoryPairs(self.episodes, seed=self.generator, **self._arguments)
+
+    def _chosen(self, policy: BatchPolicy) -> list[Trajectory]:
+        seed = int(self.generator.integers(2**31))
+        played = play_episodes(self.environments, policy, self.max_steps, seed)
+        if self.keep == "latest" or not self.episodes:
+            return played
+        pairs = zip(self.episodes, played, strict=True)
+        return [new if _total(new) >= _total(old) else old for old, new in pairs]
+
+
+def _total(trajectory: Trajectory) -> float:
+    return 0.0 if trajectory.rewards is None else float(trajectory.rewards.sum())

@@ -1,0 +1,196 @@
+"""Policy similarity embeddings for the agents of Stable-Baselines3 (extra `sb3`).
+
+from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback
+
+callback = PolicySimilarityCallback(GreedyPairs(training_environments))
+model.learn(100_000, callback=callback)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from pisces.agents.checkpoint import load_checkpoint, save_checkpoint
+from pisces.errors import UserError
+from pisces.integrations.encoders import greedy_actions
+from pisces.integrations.greedy import GreedyPairs
+from pisces.integrations.training import SimilaritySettings, Trainer
+from pisces.losses import Pair, TrajectoryPairs
+from pisces.trajectories import Trajectory
+from pisces.trajectories.trajectory import FIELDS
+
+try:
+    from stable_baselines3.common.callbacks import BaseCallback
+except ImportError as error:
+    raise UserError("expected Stable-Baselines3, got none installed: pip install 'pisces-rl[sb3]'") from error
+
+__all__ = ["GreedyPairs", "PolicySimilarityCallback", "SimilaritySettings", "TrajectoryPairs"]
+
+SUFFIX = ".similarity.safetensors"
+
+
+class PolicySimilarityCallback(BaseCallback):
+    """Trains the model's own features extractor to put states together in which the agent should act alike.
+
+    It works between rollouts, so that on-policy algorithms collect each rollout with the policy that they then train,
+    and logs `similarity/loss`, `similarity/alignment` (share of states whose neighbour in the embedding is a nearest
+    one by the metric) and `similarity/updates`.
+
+    Example:
+        A callback for PPO, SAC, DQN and their relatives whose metric comes from greedy episodes::
+
+            callback = PolicySimilarityCallback(GreedyPairs([make_env(0), make_env(1)]), SimilaritySettings(start=5000))
+            model.learn(50_000, callback=callback)
+            model.save("agent")
+            callback.save("agent")
+
+    Args:
+        pairs: `GreedyPairs` for the agent's own greedy episodes, or `TrajectoryPairs` for given trajectories or an
+            expert's (`TrajectoryPairs.from_expert`).
+        settings: how to train.
+        verbose: as in Stable-Baselines3.
+    """
+
+    def __init__(
+        self,
+        pairs: GreedyPairs | TrajectoryPairs,
+        settings: SimilaritySettings | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(verbose)
+        if not isinstance(pairs, GreedyPairs | TrajectoryPairs):
+            raise UserError(f"expected GreedyPairs or TrajectoryPairs, got {type(pairs).__name__}")
+        self.pairs, self.settings = pairs, settings or SimilaritySettings()
+        self.updates, self._trained_at = 0, -1
+        self._trainer: Trainer | None = None
+        self._restored: tuple[dict[str, Tensor], dict[str, Any]] | None = None
+
+    def _init_callback(self) -> None:
+        if self._trainer is not None and self._trainer.model is self.model:
+            return
+        state = self._restored or (self._state() if self._trainer is not None else None)
+        self._trainer = Trainer(self.model, self.settings)
+        if state is not None:
+            self._restore(*state)
+        self._restored = None
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        now = self.model.num_timesteps
+        if now < self.settings.start or (self._trained_at >= 0 and now - self._trained_at < self.settings.every):
+            return
+        self._trained_at = now
+        loss, alignment = self.train()
+        self.logger.record("similarity/loss", loss)
+        self.logger.record("similarity/alignment", alignment)
+        self.logger.record("similarity/updates", self.updates)
+
+    def train(self, updates: int | None = None) -> tuple[float, float]:
+        """Makes some updates now; returns the mean loss, and the alignment score before the last of them."""
+        trainer = self._trainer
+        if trainer is None:
+            raise UserError("expected a callback that a model has begun to learn with, got a new one")
+        losses, alignment = [], 0.0
+        wanted = self.settings.updates if updates is None else updates
+        for index in range(wanted):
+            last = index == wanted - 1
+            loss, score = trainer.update([self.sample() for _ in range(self.settings.pairs)], score=last)
+            losses.append(loss)
+            alignment = score if last else alignment
+        self.updates += wanted
+        return float(np.mean(losses)), alignment
+
+    def sample(self) -> Pair:
+        """Draws a pair of trajectories; may play greedy episodes."""
+        if isinstance(self.pairs, TrajectoryPairs):
+            return self.pairs.sample()
+        return self.pairs.sample(lambda observations: greedy_actions(self.model, observations))
+
+    def embed(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """Embeddings [n, k] of observations [n, ...] as the raw environments give them."""
+        if self._trainer is None:
+            raise UserError("expected a callback that a model has begun to learn with, got a new one")
+        return self._trainer.embed(observations)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the projection, the optimiser and all draws beside a model.
+
+        Args:
+            path: what was given to `model.save`; the file's name ends with `.similarity.safetensors`.
+
+        Returns:
+            The file.
+        """
+        if self._trainer is None:
+            raise UserError("expected a callback that a model has begun to learn with, got a new one")
+        file = _beside(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        save_checkpoint(file, *self._state())
+        return file
+
+    @classmethod
+    def load(cls, path: str | Path, pairs: GreedyPairs | TrajectoryPairs, verbose: int = 0) -> PolicySimilarityCallback:
+        """Reads what `save` wrote; the next `learn` of the loaded model goes on from there.
+
+        Args:
+            path: what was given to `save`.
+            pairs: made like those of the saved callback; greedy episodes and draws are restored into them.
+            verbose: as in Stable-Baselines3.
+        """
+        file = _beside(path)
+        if not file.exists():
+            raise UserError(f"expected the callback of a model in {str(file)!r}, got no such file")
+        tensors, numbers = load_checkpoint(file)
+        callback = cls(pairs, SimilaritySettings(**numbers["settings"]), verbose)
+        callback._restored = tensors, numbers
+        return callback
+
+    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        assert self._trainer is not None
+        tensors, steps = self._trainer.state()
+        numbers: dict[str, Any] = {
+            "settings": asdict(self.settings),
+            "updates": self.updates,
+            "trained_at": self._trained_at,
+            "optimizer_steps": steps,
+            "draws": self.pairs.generator.bit_generator.state,
+        }
+        if isinstance(self.pairs, GreedyPairs):
+            numbers |= {"drawn": self.pairs.drawn, "episodes": len(self.pairs.episodes)}
+            for index, episode in enumerate(self.pairs.episodes):
+                tensors |= _episode_tensors(index, episode)
+        return tensors, numbers
+
+    def _restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
+        assert self._trainer is not None
+        self._trainer.restore(tensors, numbers["optimizer_steps"])
+        self.updates, self._trained_at = numbers["updates"], numbers["trained_at"]
+        self.pairs.generator.bit_generator.state = numbers["draws"]
+        if isinstance(self.pairs, GreedyPairs) and numbers.get("episodes"):
+            self.pairs.set_episodes([_episode(index, tensors) for index in range(numbers["episodes"])])
+            self.pairs.drawn = numbers["drawn"]
+
+
+def _beside(path: str | Path) -> Path:
+    text = str(path)
+    return Path(text if text.endswith(SUFFIX) else text.removesuffix(".zip") + SUFFIX)
+
+
+def _episode_tensors(index: int, episode: Trajectory) -> dict[str, Tensor]:
+    values = {name: getattr(episode, name) for name in FIELDS}
+    return {f"episode.{index}.{name}": torch.tensor(value) for name, value in values.items() if value is not None}
+
+
+def _episode(index: int, tensors: Mapping[str, Tensor]) -> Trajectory:
+    names = {name: f"episode.{index}.{name}" for name in FIELDS}
+    return Trajectory(**{name: tensors[key].numpy() for name, key in names.items() if key in tensors})

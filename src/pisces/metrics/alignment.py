@@ -1,0 +1,72 @@
+"""Whether an embedding puts those states together that behave alike."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pisces.errors import UserError
+from pisces.validation import check_finite
+
+FloatArray = NDArray[np.float64]
+TOLERANCE = 1e-6
+"""Distances that differ by less count as equally near."""
+
+
+def cosine_distance(embeddings_x: ArrayLike, embeddings_y: ArrayLike) -> FloatArray:
+    """One minus the cosine of every pair of embeddings, [n, k] and [m, k] -> [n, m]; a zero vector is at distance 1."""
+    x, y = (np.asarray(rows, dtype=np.float64) for rows in (embeddings_x, embeddings_y))
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
+        raise UserError(f"expected embeddings [n, k] and [m, k], got {x.shape} and {y.shape}")
+    unit_x, unit_y = (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12) for rows in (x, y))
+    return np.asarray(1 - unit_x @ unit_y.T)
+
+
+def neighbour_regrets(distance: ArrayLike, metric: ArrayLike) -> FloatArray:
+    """How much further, by the metric, the neighbour in the embedding is than the nearest state.
+
+    regret(i) = metric[i, argmin_j distance[i, j]] - min_j metric[i, j]; the states of y alike, after those of x.
+
+    Args:
+        distance: distances in the embedding, [n, m].
+        metric: behavioural distances, [n, m].
+
+    Returns:
+        The regrets, non-negative, [n + m].
+    """
+    learned, true = (np.asarray(values, dtype=np.float64) for values in (distance, metric))
+    if learned.ndim != 2 or learned.shape != true.shape or 0 in learned.shape:
+        raise UserError(f"expected two matrices of one shape [n, m], got {learned.shape} and {true.shape}")
+    check_finite("distances", learned)
+    check_finite("metric", true)
+    rows = true[np.arange(len(true)), learned.argmin(axis=1)] - true.min(axis=1)
+    columns = true[learned.argmin(axis=0), np.arange(true.shape[1])] - true.min(axis=0)
+    return np.concatenate([rows, columns])
+
+
+def alignment_score(distance: ArrayLike, metric: ArrayLike, tolerance: float = TOLERANCE) -> float:
+    """Share of states whose neighbour in the embedding is also a nearest one by the metric, in [0, 1].
+
+    A state counts if its regret (see `neighbour_regrets`) is at most the tolerance; states of both trajectories count.
+
+    Example:
+        >>> alignment_score([[0.1, 0.9], [0.8, 0.2]], [[0, 1], [1, 0]])
+        1.0
+
+    Args:
+        distance: distances in the embedding, [n, m].
+        metric: behavioural distances, [n, m].
+        tolerance: of the regret.
+    """
+    return float((neighbour_regrets(distance, metric) <= tolerance).mean())
+
+
+def unmatched_states(metric: ArrayLike, threshold: float) -> NDArray[np.bool_]:
+    """States with no behavioural match, since their nearest one is further than the threshold: x's, then y's, [n + m].
+
+    The contrastive loss pulls such states to their nearest neighbour all the same.
+    """
+    matrix = np.asarray(metric, dtype=np.float64)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise UserError(f"expected a metric [n, m] with n, m >= 1, got shape {matrix.shape}")
+    return np.concatenate([matrix.min(axis=1), matrix.min(axis=0)]) > threshold

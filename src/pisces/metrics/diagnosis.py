@@ -1,0 +1,174 @@
+"""Where generalisation breaks: an agent's embedding against behavioural similarity, environment by environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pisces.errors import UserError
+from pisces.metrics.alignment import TOLERANCE, cosine_distance
+from pisces.metrics.behaviour import TrajectoryCost, behaviour_cost, trajectory_metric
+from pisces.metrics.transfer import transfer_bound
+from pisces.trajectories import Trajectory
+
+FloatArray = NDArray[np.float64]
+Embed = Callable[[NDArray[Any]], NDArray[Any]]
+"""Maps observations [n, ...] to embeddings [n, k]."""
+
+
+@dataclass(frozen=True)
+class EnvironmentDiagnosis:
+    """What is found in one unseen environment; shares are of the states of its trajectory."""
+
+    name: str
+    """The environment's name."""
+    states: int
+    """Number of states."""
+    alignment: float
+    """Share of states whose nearest training state in the embedding is a nearest one by the metric, up to 1e-6."""
+    regret: float
+    """Mean of how much further, by the metric, the neighbour in the embedding is than the nearest state."""
+    unmatched_share: float
+    """Share of states to which no training state is as near as the threshold: no behaviour to transfer."""
+    transfer_bound: float | None
+    """Theorem 1's bound from the first state, for discrete actions; None for continuous ones."""
+    invariance: float | None
+    """Share of states whose neighbour in the embedding is the same after augmentation; None without one."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What `diagnose` finds."""
+
+    environments: tuple[EnvironmentDiagnosis, ...]
+    """One entry per unseen environment."""
+    threshold: float
+    """The distance above which a state has no behavioural match."""
+
+    @property
+    def alignment(self) -> float:
+        """Share of all unseen states that are aligned."""
+        return self._mean("alignment")
+
+    @property
+    def unmatched_share(self) -> float:
+        """Share of all unseen states that have no behavioural match."""
+        return self._mean("unmatched_share")
+
+    def worst(self, count: int = 5) -> tuple[EnvironmentDiagnosis, ...]:
+        """The environments with the largest regret, worst first."""
+        return tuple(sorted(self.environments, key=lambda one: -one.regret)[:count])
+
+    def text(self) -> str:
+        """The diagnosis as a table, and a warning if states have no match."""
+        header = ("environment", "states", "aligned", "regret", "unmatched", "bound", "invariant")
+        rows = [header, *(_row(one) for one in self.environments)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        lines.append(f"{self.alignment:.0%} of unseen states lie beside the training state that behaves most alike.")
+        if self.unmatched_share:
+            lines.append(
+                f"Warning: {self.unmatched_share:.0%} of unseen states have no behavioural match (nearest training "
+                f"state further than {self.threshold:g}); no embedding can tell the agent what to do there."
+            )
+        return "\n".join(lines)
+
+    def _mean(self, name: str) -> float:
+        weights = [one.states for one in self.environments]
+        return float(np.average([getattr(one, name) for one in self.environments], weights=weights))
+
+
+def diagnose(
+    training: Sequence[Trajectory],
+    unseen: Sequence[Trajectory],
+    embed: Embed,
+    discount: float = 0.99,
+    threshold: float = 0.5,
+    augment: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
+    cost: TrajectoryCost = behaviour_cost,
+    names: Sequence[str] | None = None,
+) -> Diagnosis:
+    """Compares, for every state of unseen environments, its neighbour in the embedding with its neighbours by PSM.
+
+    Actions or policies of the trajectories should be those that are right there (an expert's, or those of an agent
+    trained there); with an agent's own ones the metric is the generalised PSM of that agent.
+
+    Example:
+        >>> import numpy as np
+        >>> x = Trajectory(np.array([[0.0, 1.0], [1.0, 0.0]]), actions=np.array([0, 1]))
+        >>> found = diagnose([x], [x], embed=lambda observations: observations)
+        >>> found.alignment, found.unmatched_share
+        (1.0, 0.0)
+
+    Args:
+        training: trajectories of the environments that the agent trained in.
+        unseen: one trajectory per unseen environment.
+        embed: maps observations [n, ...] to embeddings [n, k]: `callback.embed` of a Stable-Baselines3 model, or
+            `lambda batch: np.stack([agent.embed(one) for one in batch])` with `agent = pisces.agents.load(folder)`.
+        discount: of the metric.
+        threshold: distance above which a state counts as unmatched.
+        augment: maps observations [n, ...] to augmented ones; None leaves the invariance out.
+        cost: the cost at one step; without it the metric is PSM.
+        names: of the unseen environments; None numbers them.
+    """
+    if not training or not unseen:
+        raise UserError(f"expected training and unseen trajectories, got {len(training)} and {len(unseen)}")
+    labels = [str(index) for index in range(len(unseen))] if names is None else list(names)
+    if len(labels) != len(unseen):
+        raise UserError(f"expected {len(unseen)} names, got {len(labels)}")
+    known = np.concatenate([embed(trajectory.observations) for trajectory in training])
+    entries = []
+    for name, trajectory in zip(labels, unseen, strict=True):
+        metric = np.concatenate([trajectory_metric(x, trajectory, discount, cost) for x in training])
+        neighbours = _neighbours(known, embed(trajectory.observations))
+        invariance = None
+        if augment is not None:
+            moved = _neighbours(known, embed(augment(trajectory.observations)))
+            invariance = float((moved == neighbours).mean())
+        bound = float(transfer_bound(metric, discount)[0]) if _is_discrete(trajectory, cost) else None
+        entries.append(_entry(name, metric, neighbours, threshold, bound, invariance))
+    return Diagnosis(tuple(entries), threshold)
+
+
+def _entry(
+    name: str,
+    metric: FloatArray,
+    neighbours: NDArray[np.int64],
+    threshold: float,
+    bound: float | None,
+    invariance: float | None,
+) -> EnvironmentDiagnosis:
+    nearest = metric.min(axis=0)
+    regrets = metric[neighbours, np.arange(metric.shape[1])] - nearest
+    return EnvironmentDiagnosis(
+        name,
+        metric.shape[1],
+        float((regrets <= TOLERANCE).mean()),
+        float(regrets.mean()),
+        float((nearest > threshold).mean()),
+        bound,
+        invariance,
+    )
+
+
+def _neighbours(known: NDArray[Any], embeddings: NDArray[Any]) -> NDArray[np.int64]:
+    """The nearest training state to each embedding, [m]."""
+    return np.asarray(cosine_distance(known, embeddings).argmin(axis=0), dtype=np.int64)
+
+
+def _is_discrete(trajectory: Trajectory, cost: TrajectoryCost) -> bool:
+    """Whether the metric is built on total variation, which Theorem 1 asks for."""
+    actions = trajectory.actions
+    integers = actions is not None and actions.ndim == 1 and bool(np.issubdtype(actions.dtype, np.integer))
+    return cost is behaviour_cost and (trajectory.policies is not None or integers)
+
+
+def _row(one: EnvironmentDiagnosis) -> tuple[str, ...]:
+    bound = "-" if one.transfer_bound is None else f"{one.transfer_bound:.3g}"
+    invariance = "-" if one.invariance is None else f"{one.invariance:.0%}"
+    shares = (f"{one.alignment:.0%}", f"{one.regret:.3g}", f"{one.unmatched_share:.0%}")
+    return (one.name, str(one.states), *shares, bound, invariance)

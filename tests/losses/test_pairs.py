@@ -1,0 +1,137 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pisces.errors import UserError
+from pisces.losses import PolicySimilarityLoss, TrajectoryPairs
+from pisces.metrics import reward_difference, sequence_metric, total_variation
+from pisces.trajectories import Trajectory
+
+
+def trajectory(actions, value=0.0, **fields):
+    actions = np.asarray(actions)
+    return Trajectory(np.full((len(actions), 3), value, np.float32), actions=actions, **fields)
+
+
+def family(seed=0, lengths=(4, 6, 5)):
+    rng = np.random.default_rng(seed)
+    return [trajectory(rng.integers(0, 2, length), value=index) for index, length in enumerate(lengths)]
+
+
+@given(st.integers(0, 50))
+def test_pairs_are_of_different_environments_and_carry_their_metric(seed):
+    trajectories = family(seed)
+    pairs = TrajectoryPairs(trajectories, discount=0.9, seed=seed)
+    for _ in range(5):
+        pair = pairs.sample()
+        x, y = int(pair.observations_x[0, 0]), int(pair.observations_y[0, 0])
+        assert x != y
+        cost = total_variation(trajectories[x].actions, trajectories[y].actions)
+        np.testing.assert_array_equal(pair.metric.numpy(), sequence_metric(cost, 0.9))
+
+
+def test_every_pair_of_environments_is_drawn_in_both_orders():
+    pairs = TrajectoryPairs(family())
+    drawn = {
+        (float(p.observations_x[0, 0]), float(p.observations_y[0, 0])) for p in (pairs.sample() for _ in range(99))
+    }
+    assert len(drawn) == 6
+
+
+def test_metric_is_computed_once_per_pair():
+    calls = []
+
+    def cost(x, y):
+        if len(x) > 1:
+            calls.append((len(x), len(y)))
+        return total_variation(x.actions, y.actions)
+
+    pairs = TrajectoryPairs([[family(0)[0], family(1)[0]], family()[1], family()[2]], cost=cost)
+    for _ in range(100):
+        pairs.sample()
+    assert len(calls) == 5
+
+
+def test_same_seed_same_draws():
+    one, two = (TrajectoryPairs([family(0), family(1)], seed=4, states=3) for _ in range(2))
+    for _ in range(10):
+        first, second = one.sample(), two.sample()
+        assert torch.equal(first.metric, second.metric)
+        assert torch.equal(first.observations_x, second.observations_x)
+
+
+def test_large_metrics_lie_in_a_file_and_are_the_same(tmp_path):
+    small = TrajectoryPairs(family(), seed=1)
+    large = TrajectoryPairs(family(), seed=1, memory_limit=100, folder=tmp_path)
+    assert (small.in_file, large.in_file) == (False, True)
+    for _ in range(10):
+        assert torch.equal(small.sample().metric, large.sample().metric)
+    del large
+    assert not list(tmp_path.iterdir())
+
+
+def test_at_most_so_many_states_are_drawn_with_their_distances():
+    x = Trajectory(np.arange(9.0)[:, None], actions=np.array([0, 1, 1, 0, 1, 0, 0, 0, 1]))
+    y = Trajectory(100 + np.arange(2.0)[:, None], actions=np.array([1, 0]))
+    pairs = TrajectoryPairs([x, y], discount=0.5, states=4)
+    whole = pairs.metric((0, 0), (1, 0))
+    pair = pairs.sample()
+    while pair.observations_x[0, 0] >= 100:
+        pair = pairs.sample()
+    assert pair.metric.shape == (4, 2)
+    rows = pair.observations_x[:, 0].long().numpy()
+    np.testing.assert_array_equal(pair.metric.numpy(), whole[rows])
+
+
+def test_images_stay_bytes():
+    images = [Trajectory(np.zeros((3, 8, 8, 3), np.uint8), actions=np.array([0, 1, 0])) for _ in range(2)]
+    assert TrajectoryPairs(images).sample().observations_x.dtype == torch.uint8
+
+
+def test_continuous_actions_policies_and_other_costs():
+    x = Trajectory(np.zeros((2, 1)), actions=np.array([[0.0, 1.0], [0.5, 0.5]]), rewards=np.array([0.0, 1.0]))
+    y = Trajectory(np.zeros((1, 1)), actions=np.array([[0.0, 0.0]]), rewards=np.array([1.0]))
+    metric = TrajectoryPairs([x, y], discount=0.0).metric((0, 0), (1, 0))
+    np.testing.assert_allclose(metric, [[1.0], [1.0]])
+    by_reward = TrajectoryPairs([x, y], 0.0, lambda a, b: reward_difference(a.rewards, b.rewards))
+    np.testing.assert_allclose(by_reward.metric((0, 0), (1, 0)), [[1.0], [0.0]])
+    np.testing.assert_allclose(by_reward.metric((1, 0), (0, 0)), [[1.0, 0.0]])
+    policies = [Trajectory(np.zeros((1, 1)), policies=np.array([row])) for row in ([0.5, 0.5], [1.0, 0.0])]
+    np.testing.assert_allclose(TrajectoryPairs(policies, discount=0.0).metric((0, 0), (1, 0)), [[0.5]])
+
+
+def test_a_pair_fits_the_loss():
+    pair = TrajectoryPairs(family()).sample()
+    loss = PolicySimilarityLoss(3, 8)
+    value = loss(pair.observations_x + 1, pair.observations_y + 1, pair.metric)
+    value.backward()
+    assert loss.projection.weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("environments", "message"),
+    [
+        ([trajectory([0, 1])], "at least two environments, got 1"),
+        ([trajectory([0, 1]), []], "got none of environment 1"),
+        ([trajectory([0, 1]), trajectory([0.5, 1.5])], "one action space"),
+        ([trajectory([[0.5]]), trajectory([[0.5, 1.0]])], "one action space"),
+        (
+            [trajectory([0]), Trajectory(np.zeros((1, 3), np.float32), policies=np.array([[0.5, 0.5]]))],
+            "got a mixture",
+        ),
+        ([trajectory([0]), Trajectory(np.zeros((1, 4)), actions=np.array([0]))], r"one shape, got \(3,\) and \(4,\)"),
+    ],
+)
+def test_unusable_trajectories_are_explained(environments, message):
+    with pytest.raises(UserError, match=message):
+        TrajectoryPairs(environments)
+
+
+def test_bad_arguments_are_explained():
+    for arguments in ({"discount": 1.0}, {"states": 0}):
+        with pytest.raises(UserError):
+            TrajectoryPairs(family(), **arguments)
+    with pytest.raises(UserError, match="two of environment 1"):
+        TrajectoryPairs(family()).metric((1, 0), (1, 0))

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pisces.errors import UserError
+from pisces.metrics import (
+    alignment_score,
+    behaviour_cost,
+    cosine_distance,
+    diagnose,
+    neighbour_regrets,
+    trajectory_metric,
+    transfer_bound,
+    unmatched_states,
+)
+from pisces.trajectories import Trajectory
+
+
+def walk(turn, offset=0.0, length=8):
+    """Action 0 until the turn; observations tell the steps left until it as a direction in the plane."""
+    time = np.arange(length)
+    angle = (turn - time) / 5 + offset
+    return Trajectory(np.stack([np.cos(angle), np.sin(angle)], axis=1), actions=(time >= turn).astype(int))
+
+
+@given(st.integers(0, 1000))
+def test_a_perfect_embedding_scores_one_and_regrets_nothing(seed):
+    metric = np.random.default_rng(seed).random((4, 6))
+    assert alignment_score(metric, metric) == 1.0
+    assert neighbour_regrets(metric, metric).max() == 0
+
+
+@given(st.integers(0, 1000))
+def test_regrets_are_non_negative_and_at_most_the_range(seed):
+    rng = np.random.default_rng(seed)
+    distance, metric = rng.random((2, 5, 3))
+    regrets = neighbour_regrets(distance, metric)
+    assert regrets.shape == (8,)
+    assert (regrets >= 0).all()
+    assert regrets.max() <= metric.max() - metric.min()
+    assert alignment_score(distance, metric) == pytest.approx((regrets <= 1e-6).mean())
+
+
+def test_the_score_of_a_wrong_embedding_is_zero_and_ties_count():
+    assert alignment_score([[0, 1], [1, 0]], [[1, 0], [0, 1]]) == 0.0
+    assert alignment_score([[0, 1], [1, 0]], [[1, 1], [1, 1]]) == 1.0
+
+
+def test_cosine_distance_ignores_length():
+    np.testing.assert_allclose(cosine_distance([[2.0, 0.0]], [[5.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), [[0, 1, 2]])
+    assert cosine_distance([[0.0, 0.0]], [[1.0, 0.0]])[0, 0] == 1
+
+
+def test_unmatched_states_are_those_without_a_near_one():
+    np.testing.assert_array_equal(unmatched_states([[0.0, 3.0], [2.0, 4.0]], 1.0), [False, True, False, True])
+
+
+def test_a_good_embedding_is_told_from_a_bad_one():
+    training, unseen = [walk(2), walk(5)], [walk(3), walk(4)]
+    good = diagnose(training, unseen, lambda observations: observations, discount=0.9, names=["three", "four"])
+    shift = np.array([[0.0, -1.0], [1.0, 0.0]])
+    bad = diagnose(
+        training,
+        unseen,
+        lambda observations: observations @ (shift if observations is unseen[0].observations else np.eye(2)),
+        discount=0.9,
+    )
+    assert good.alignment > bad.alignment
+    assert bad.worst(1)[0].name == "0"
+    assert bad.worst(1)[0].regret > bad.environments[1].regret
+    assert "three" in good.text()
+
+
+def test_entries_agree_with_their_definitions():
+    x, y = walk(3), walk(6, length=10)
+    found = diagnose([x], [y], lambda observations: observations, discount=0.9, threshold=0.2).environments[0]
+    metric = trajectory_metric(x, y, 0.9)
+    assert found.unmatched_share == pytest.approx((metric.min(axis=0) > 0.2).mean())
+    assert found.transfer_bound == pytest.approx(transfer_bound(metric, 0.9)[0])
+    assert found.states == 10
+    assert found.invariance is None
+
+
+def test_unmatched_states_bring_a_warning():
+    lonely = Trajectory(np.ones((3, 2)), actions=np.array([7, 7, 7]))
+    found = diagnose([walk(3)], [lonely], lambda observations: observations)
+    assert found.unmatched_share == 1.0
+    assert "Warning: 100% of unseen states have no behavioural match" in found.text()
+    assert "Warning" not in diagnose([walk(3)], [walk(3)], lambda observations: observations).text()
+
+
+def test_invariance_of_augmentations():
+    arguments = ([walk(3)], [walk(4)], lambda observations: observations)
+    assert diagnose(*arguments, augment=lambda observations: 3 * observations).environments[0].invariance == 1.0
+    assert diagnose(*arguments, augment=lambda observations: -observations).environments[0].invariance < 0.5
+
+
+def test_continuous_actions_have_no_bound():
+    x = Trajectory(np.eye(2), actions=np.array([[0.5], [0.1]]))
+    assert diagnose([x], [x], lambda observations: observations).environments[0].transfer_bound is None
+
+
+def test_trajectories_and_costs_are_checked():
+    x = walk(3)
+    with pytest.raises(UserError, match="got 0 and 1"):
+        diagnose([], [x], lambda observations: observations)
+    with pytest.raises(UserError, match="expected 1 names, got 2"):
+        diagnose([x], [x], lambda observations: observations, names=["a", "b"])
+    with pytest.raises(UserError, match="one shape"):
+        alignment_score(np.zeros((2, 2)), np.zeros((2, 3)))
+    with pytest.raises(UserError, match=r"\[n, k\] and \[m, k\]"):
+        cosine_distance(np.zeros((2, 2)), np.zeros((2, 3)))
+    with pytest.raises(UserError, match="one action space"):
+        behaviour_cost(x, Trajectory(np.zeros((1, 2)), actions=np.zeros((1, 2))))

@@ -21,7 +21,10 @@ from pisces.reports.results import StoredRun, StoredRuns
 from pisces.reports.statistics import mean_interval, summarize
 from pisces.reports.tables import Cell, Table
 
-SCRIPTS = ("page", "page_table", "page_compare", "page_curves", "page_metric", "page_embedding", "page_start")
+SCRIPTS = (
+    *("page", "page_table", "page_compare", "page_curves"),
+    *("page_bisimulation", "page_metric", "page_embedding", "page_start"),
+)
 MEASURES: Mapping[str, str] = {
     "test_solved_percent": "unseen tasks solved (%)",
     "red_test_solved_percent": "unseen red tasks solved (%)",

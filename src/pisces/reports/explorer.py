@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import pisces
-from pisces.experiments.jumping import command_of
+from pisces.experiments import distracting, jumping, lqr
 from pisces.reports import page
 from pisces.reports.embeddings import HEIGHTS, SHOWN_HEIGHT, Embedding
 from pisces.reports.jumping_tables import own_source
@@ -31,6 +31,11 @@ MEASURES: Mapping[str, str] = {
     "error": "error against the oracle",
     "test_return": "return with unseen backgrounds",
 }
+COMMANDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "jumping": jumping.command_of,
+    "lqr": lqr.command_of,
+    "distracting": distracting.command_of,
+}
 ORDER = list(JUMPING)
 
 
@@ -46,13 +51,21 @@ def _place(run: StoredRun) -> tuple[Any, ...]:
     method, config = run.config["method"], run.config
     rank = ORDER.index(method) if method in ORDER else len(ORDER)
     own = own_source(config) is None if run.experiment == "jumping" else False
-    return own, run.experiment, bool(config.get("colors")), rank, method, str(config.get("grid")), run.setting
+    size = int(config.get("distractors") or 0)
+    return own, run.experiment, bool(config.get("colors")), rank, method, size, where_of(run), run.setting
 
 
 def label_of(run: StoredRun) -> str:
     """Names a setting in one line."""
-    parts = [run.config["method"], str(run.config.get("grid") or run.experiment), changes_of(run)]
+    parts = [run.config["method"], where_of(run) or run.experiment, changes_of(run)]
     return ", ".join(part for part in parts if part)
+
+
+def where_of(run: StoredRun) -> str:
+    """Says what a run was trained on: grid, number of distractors, or control task."""
+    if "distractors" in run.config:
+        return f"{run.config['distractors']} distractors"
+    return str(run.config.get("grid") or run.config.get("task") or "")
 
 
 def changes_of(run: StoredRun) -> str:
@@ -60,9 +73,12 @@ def changes_of(run: StoredRun) -> str:
     config = run.config
     preset = config.get("preset")
     colors = "colours" if config.get("colors") else ""
-    threads = f"threads={config['threads']}" if config.get("threads", 1) != 1 else ""
-    parts = [colors, str(config.get("study") or ""), threads, "" if preset in (None, "paper") else f"preset {preset}"]
-    return " ".join(part for part in parts if part)
+    usual = distracting.THREADS if run.experiment == "distracting" else 1
+    threads = f"threads={config['threads']}" if config.get("threads", usual) != usual else ""
+    scene = [str(config.get("init") or "").replace("random", ""), str(config.get("variant") or "").replace("paper", "")]
+    scene += ["DAVIS"] if config.get("davis") else []
+    shown = "" if preset in (None, "paper") else f"preset {preset}"
+    return " ".join(part for part in [colors, *scene, str(config.get("study") or ""), threads, shown] if part)
 
 
 def page_data(
@@ -91,7 +107,7 @@ def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
     return {
         "label": label_of(run),
         "method": config["method"],
-        "grid": str(config.get("grid") or ""),
+        "grid": where_of(run),
         "changes": changes_of(run),
         "experiment": run.experiment,
         "measure": MEASURES[run.headline],
@@ -124,9 +140,18 @@ def _packed_run(run: StoredRun, setting: int) -> dict[str, Any]:
         "setting": setting,
         "seed": run.config["seed"],
         "folder": "/".join(run.folder.parts[-3:]),
-        "value": round(float(run.result[run.headline]), 3),
+        "value": round(float(run.result[run.headline]), 4),
+        "command": command_of(run),
     }
     return packed | _packed_jumping(run) if run.experiment == "jumping" else packed
+
+
+def command_of(run: StoredRun) -> str:
+    """The command that repeats a run; empty if its config, of another version, does not tell."""
+    try:
+        return COMMANDS[run.experiment](run.config)
+    except (KeyError, TypeError):
+        return ""
 
 
 def _packed_jumping(run: StoredRun) -> dict[str, Any]:
@@ -139,7 +164,6 @@ def _packed_jumping(run: StoredRun) -> dict[str, Any]:
     values = {color: f"{color}_test_solved_percent" if prefix else "test_solved_percent" for color in colors}
     return {
         **{name: None if value is None else round(float(value), 3) for name, value in named.items()},
-        "command": command_of(run.config),
         "solved": _bits(result["solved"]),
         "actions": _bits("".join(result["actions"])),
         "train": _bits("".join(str(int(tuple(task) in trained)) for task in result["tasks"])),

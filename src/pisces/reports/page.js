@@ -142,7 +142,7 @@ function showSource(settings) {
   const dialog = byId("source"), close = element("button", { type: "button", click: () => dialog.close() }, "Close");
   const parts = settings.map((number) => {
     const setting = data.settings[number], runs = runsOf(number);
-    const commands = runs.map((run) => run.command).filter(Boolean);
+    const commands = [...new Set(runs.map((run) => run.command).filter(Boolean))];
     return element("div", {},
       element("p", {}, `${setting.measure}: mean ${setting.summary.mean}, seeds: ${runs.map((run) => run.seed).join(", ")}`),
       element("h3", {}, commands.length === 1 ? "The command" : "The commands"),

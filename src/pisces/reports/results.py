@@ -64,7 +64,7 @@ class StoredRun:
     @property
     def setting(self) -> str:
         """The config without the seed, as canonical JSON: runs that agree in it differ by chance alone."""
-        rest = {name: value for name, value in self.config.items() if name != "seed"}
+        rest = {name: value for name, value in self.config.items() if name not in ("seed", "seeds")}
         return json.dumps(rest, sort_keys=True)
 
     @property
@@ -120,18 +120,19 @@ def read_runs(roots: Sequence[Path]) -> StoredRuns:
     for root in roots:
         if not root.is_dir():
             raise UserError(f"expected a folder of runs, got {str(root)!r}, which is not a folder")
-    chosen: dict[tuple[str, str], StoredRun] = {}
+    chosen: dict[tuple[str, str, str], StoredRun] = {}
     skipped = []
     for path in _result_files(roots):
         content = _read(path)
-        problem = "not a readable result" if content is None else _problem(content)
-        if content is None or problem is not None:
-            skipped.append(f"{path}: {problem}")
-            continue
-        run = StoredRun(path.parent, content)
-        key = (run.experiment, json.dumps(run.config, sort_keys=True))
-        if key not in chosen or (run.has_checkpoint and not chosen[key].has_checkpoint):
-            chosen[key] = run
+        for result in [None] if content is None else _single_runs(content):
+            problem = "not a readable result" if result is None else _problem(result)
+            if result is None or problem is not None:
+                skipped.append(f"{path}: {problem}")
+                continue
+            run = StoredRun(path.parent, result)
+            key = (run.experiment, run.setting, str(run.config["seed"]))
+            if key not in chosen or (run.has_checkpoint and not chosen[key].has_checkpoint):
+                chosen[key] = run
     order = sorted(chosen.values(), key=lambda run: (run.experiment, run.setting, int(run.config["seed"])))
     return StoredRuns(tuple(order), tuple(skipped))
 
@@ -155,6 +156,16 @@ def _read(path: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and isinstance(content.get("config"), dict) else None
 
 
+def _single_runs(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Takes a result of several seeds, as linear control has them, apart; others stay as they are."""
+    rows = result.get("runs")
+    if any(name in result for name in HEADLINES) or not isinstance(rows, list) or not rows:
+        return [result]
+    if not all(isinstance(row, dict) and "seed" in row for row in rows):
+        return [result]
+    return [{**row, "config": {**result["config"], "seed": row["seed"]}} for row in rows]
+
+
 def _problem(result: Mapping[str, Any]) -> str | None:
     """Says what a result lacks, or None if it is whole."""
     headline = next((name for name in HEADLINES if name in result), None)
@@ -162,6 +173,8 @@ def _problem(result: Mapping[str, Any]) -> str | None:
         return f"none of {', '.join(HEADLINES)} in it; a result of another version?"
     wrong = [name for name in result if name == headline or name.endswith("solved_percent")]
     wrong = [name for name in wrong if not _is_number(result[name])]
+    if headline == "error" and result["error"] is None:
+        return f"seed {result['config'].get('seed')} is unstable in the unseen environment: no finite error to show"
     if wrong:
         return f"expected a finite number as {wrong[0]}"
     config = result["config"]

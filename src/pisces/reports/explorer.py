@@ -14,9 +14,11 @@ from matplotlib.figure import Figure
 import pisces
 from pisces.experiments import distracting, jumping, lqr
 from pisces.reports import page
+from pisces.reports.distracting import distracting_source
 from pisces.reports.embeddings import HEIGHTS, SHOWN_HEIGHT, Embedding
 from pisces.reports.jumping_tables import own_source
-from pisces.reports.paper import JUMPING, JUMPING_COLORS
+from pisces.reports.lqr import lqr_source
+from pisces.reports.paper import DISTRACTING, JUMPING, JUMPING_COLORS, LQR, Published
 from pisces.reports.results import StoredRun, StoredRuns
 from pisces.reports.statistics import mean_interval, summarize
 from pisces.reports.tables import Cell, Table
@@ -36,6 +38,11 @@ COMMANDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "lqr": lqr.command_of,
     "distracting": distracting.command_of,
 }
+SOURCES: Mapping[str, Callable[[Mapping[str, Any]], tuple[Any, ...] | None]] = {
+    "jumping": own_source,
+    "lqr": lqr_source,
+    "distracting": distracting_source,
+}
 ORDER = list(JUMPING)
 
 
@@ -50,9 +57,14 @@ def settings_of(runs: StoredRuns) -> list[list[StoredRun]]:
 def _place(run: StoredRun) -> tuple[Any, ...]:
     method, config = run.config["method"], run.config
     rank = ORDER.index(method) if method in ORDER else len(ORDER)
-    own = own_source(config) is None if run.experiment == "jumping" else False
+    own = source_of(run) is None if run.experiment == "jumping" else False
     size = int(config.get("distractors") or 0)
     return own, run.experiment, bool(config.get("colors")), rank, method, size, where_of(run), run.setting
+
+
+def source_of(run: StoredRun) -> tuple[Any, ...] | None:
+    """What a run counts for in the tables; None if it departs from its method's own."""
+    return SOURCES[run.experiment](run.config)
 
 
 def label_of(run: StoredRun) -> str:
@@ -127,10 +139,17 @@ def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
 
 
 def _paper(run: StoredRun) -> float | None:
-    source = own_source(run.config) if run.experiment == "jumping" else None
-    if source is None or source[3]:
+    source = source_of(run)
+    if source is None:
         return None
-    method, grid, colors, _ = source
+    if run.experiment != "jumping":
+        linear = run.experiment == "lqr"
+        row = LQR.get(source[1], {}) if linear else DISTRACTING.get((source[2], source[3]), {})
+        known: Published | None = dict(row).get(source[-1])
+        return None if known is None else known.mean
+    method, grid, colors, epsilon = source
+    if epsilon:
+        return None
     published = JUMPING_COLORS.get(method, {}).get("red") if colors else JUMPING.get(method, {}).get(grid)
     return None if published is None or (colors and grid != "wide") else published.mean
 
@@ -178,7 +197,7 @@ def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[Any]]
 
 
 def _packed_table(table: Table, groups: Sequence[Sequence[StoredRun]]) -> dict[str, Any]:
-    sources = [own_source(group[0].config) if group[0].experiment == "jumping" else None for group in groups]
+    sources = [source_of(group[0]) for group in groups]
 
     def packed(cell: str | Cell) -> Any:
         if isinstance(cell, str):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from pisces.reports.distracting import distracting_markdown, distracting_train_markdown
 from pisces.reports.figures import draw_tiles, draw_training, solved_tiles
 from pisces.reports.lqr import lqr_table
 from pisces.reports.lqr_ablation import ablation_table, sparsity_table
@@ -22,6 +23,8 @@ TABLES: Mapping[str, Callable[[tuple[dict[str, Any], ...]], str]] = {
     "lqr": lqr_table,
     "lqr_ablation": ablation_table,
     "lqr_sparsity": sparsity_table,
+    "distracting": distracting_markdown,
+    "distracting-train": distracting_train_markdown,
 }
 
 
@@ -35,7 +38,7 @@ def fill(document: str, results: tuple[dict[str, Any], ...]) -> str:
     def replace(match: re.Match[str]) -> str:
         return f"<!-- table: {match[1]} -->\n{TABLES[match[1]](results)}<!-- end -->"
 
-    return re.sub(r"<!-- table: (\w+) -->\n.*?<!-- end -->", replace, document, flags=re.DOTALL)
+    return re.sub(r"<!-- table: ([\w-]+) -->\n.*?<!-- end -->", replace, document, flags=re.DOTALL)
 
 
 def picture(results: tuple[dict[str, Any], ...], methods: tuple[str, ...] = PICTURED) -> Figure:

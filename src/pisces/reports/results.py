@@ -163,7 +163,7 @@ def _single_runs(result: dict[str, Any]) -> list[dict[str, Any]]:
         return [result]
     if not all(isinstance(row, dict) and "seed" in row for row in rows):
         return [result]
-    return [{**row, "config": {**result["config"], "seed": row["seed"]}} for row in rows]
+    return [{**row, "runs": [row], "config": {**result["config"], "seed": row["seed"]}} for row in rows]
 
 
 def _problem(result: Mapping[str, Any]) -> str | None:
@@ -180,7 +180,22 @@ def _problem(result: Mapping[str, Any]) -> str | None:
     config = result["config"]
     if not isinstance(config.get("method"), str) or not isinstance(config.get("seed"), int):
         return "a config without method and seed"
-    return _jumping_problem(result) if HEADLINES[headline] == "jumping" else None
+    problems = {"jumping": _jumping_problem, "distracting": _distracting_problem}
+    check = problems.get(HEADLINES[headline])
+    return None if check is None else check(result)
+
+
+def _distracting_problem(result: Mapping[str, Any]) -> str | None:
+    config, protocol = result["config"], result["config"].get("protocol")
+    if protocol is None:
+        return None  # too little to stand in tables, enough for the list of runs
+    if not all(isinstance(config.get(name), str) for name in ("task", "init", "preset")):
+        return "a config without task, init and preset"
+    if not isinstance(protocol, dict) or not all(_is_number(protocol.get(name)) for name in ("steps", "frame_size")):
+        return "a protocol without steps and frame_size"
+    if not _is_number(result.get("train_return")):
+        return "expected a finite number as train_return"
+    return None if _is_curve(result.get("curve", [])) else "expected rows of numbers in curve"
 
 
 def _jumping_problem(result: Mapping[str, Any]) -> str | None:
@@ -200,9 +215,13 @@ def _jumping_problem(result: Mapping[str, Any]) -> str | None:
         return "expected solved and actions as strings of 0 and 1"
     if not all(isinstance(row, dict) and row.keys() >= TASK_KEYS for row in result["train_tasks"]):
         return "expected train_tasks with obstacle_position, floor_height and color"
-    if not all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in result.get("curve", [])):
+    if not _is_curve(result.get("curve", [])):
         return "expected rows of numbers in curve"
     return None if _is_number(config.get("epsilon") or 0) else "expected a number as epsilon"
+
+
+def _is_curve(rows: Any) -> bool:
+    return isinstance(rows, list) and all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in rows)
 
 
 def _is_number(value: Any) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import tyro
 
 import pisces
-from pisces.cli.show import demo, doctor, metric, report
+from pisces.cli.show import demo, doctor, evaluate, metric, report
 from pisces.cli.sweep import sweep
 from pisces.cli.terminal import console, errors
 from pisces.cli.train import train
@@ -20,7 +20,7 @@ DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 app = tyro.extras.SubcommandApp()
 app.command(train, name="train", help="Run one experiment.")
 app.command(sweep, name="sweep", help="Run many experiments; the same command again does what is missing.")
-for command in (demo, metric, report, doctor):
+for command in (demo, metric, report, evaluate, doctor):
     app.command(command)
 
 

@@ -49,7 +49,7 @@ def test_table_stands_beside_the_papers(results):
     assert rows["cpu", "random", "DrQ"]["walker-stand"] == "**300**, n=1 / –"
     assert rows["cpu", "pretrained", "DrQ + PSEs"]["cartpole-swingup"] == "**710**, n=1 / 753 (13)"
     assert rows["smoke", "random", "DrQ"]["walker-walk"] == "– / 549 (83)"
-    assert "150,000 steps, frames of 64 pixels; `smoke`: 2,000 steps" in table.note
+    assert "150,000 steps, frames of 64 pixels; smoke: 2,000 steps" in table.note
     assert [str(cell) for cell in train.rows[0][-2:]] == [
         "**600** (58), n=3 [352, 848]",
         "**500** (58), n=3 [252, 748]",

@@ -83,7 +83,7 @@ def _cell(
 def _presets(groups: Mapping[Source, Sequence[Result]]) -> str:
     """Says in how many steps and pixels the runs of each preset differ from the paper's."""
     protocols = {source[1]: results[0]["config"]["protocol"] for source, results in groups.items()}
-    told = [f"`{name}`: {p['steps']:,} steps, frames of {p['frame_size']} pixels" for name, p in protocols.items()]
+    told = [f"{name}: {p['steps']:,} steps, frames of {p['frame_size']} pixels" for name, p in protocols.items()]
     return f"Preset {'; '.join(told)}."
 
 

@@ -90,7 +90,8 @@ def changes_of(run: StoredRun) -> str:
     scene = [str(config.get("init") or "").replace("random", ""), str(config.get("variant") or "").replace("paper", "")]
     scene += ["DAVIS"] if config.get("davis") else []
     shown = "" if preset in (None, "paper") else f"preset {preset}"
-    return " ".join(part for part in [colors, *scene, str(config.get("study") or ""), threads, shown] if part)
+    study = str(config.get("study") or "").replace(",", ", ")  # long ones break into lines
+    return " ".join(part for part in [colors, *scene, study, threads, shown] if part)
 
 
 def page_data(

@@ -7,6 +7,7 @@ import pytest
 
 from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_halves
 from pisces.experiments.jumping_data import task_metrics
+from pisces.experiments.jumping_mdp import episode_bisimulation
 from pisces.reports.report import write_report
 from pisces.reports.results import read_runs
 
@@ -211,14 +212,21 @@ def test_two_methods_stand_side_by_side(page, root):
 
 @pytest.mark.parametrize(
     ("title", "metric"),
-    [("policy similarity metric", "psm"), ("π*-bisimulation", "bisimulation"), ("true similarity", "true")],
+    [
+        ("policy similarity metric", "psm"),
+        ("bisimulation", "full-bisimulation"),
+        ("π*-bisimulation", "bisimulation"),
+        ("true similarity (pixels to the obstacle)", "true"),
+    ],
 )
 def test_metric_matrix_tells_of_two_states(page, title, metric):
-    page.locator("#metric-name").select_option(metric)
+    choose(page, "metric-name", title)
     page.locator("#position-x").select_option("30")
     page.locator("#position-y").select_option("41")
     page.locator("#height-y").select_option("15")
-    expected = task_metrics([(JumpingTask(30, 10), JumpingTask(41, 15))], metric, 0.99)[0]
+    tasks = JumpingTask(30, 10), JumpingTask(41, 15)
+    full = metric == "full-bisimulation"
+    expected = episode_bisimulation(*tasks, 0.99) if full else task_metrics([tasks], metric, 0.99)[0]
     matrix = page.locator("#metric-matrix")
     box = matrix.bounding_box()
     for i, j in ((16, 27), (3, 40), (50, 50), (0, 0)):

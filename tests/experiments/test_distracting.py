@@ -7,6 +7,7 @@ from pisces.experiments import distracting_run
 from pisces.experiments.distracting import command_line, config_from_dict, make_config, pretraining_config
 from pisces.experiments.distracting_data import PairStore, action_metric, make_env
 from pisces.experiments.distracting_run import run
+from pisces.experiments.evaluation import evaluate_run
 from pisces.metrics import sequence_metric
 
 TINY = {"frame_size": 20, "action_repeat": 100, "batch_size": 4, "seed_steps": 4}
@@ -37,6 +38,12 @@ def test_one_command_runs_all_stages(whole, root):
     names = {path.name for path in whole.path.iterdir()}
     assert {"test_backgrounds.png", "episode_train.gif", "episode_test.gif", "run.json"} <= names
     assert not {"replay", "pairs.u8"} & names
+
+
+def test_evaluation_repeats_the_final_one(whole):
+    found, result = evaluate_run(whole.path, episodes=1), whole.read_json("result.json")
+    assert found.values["train_returns"] == pytest.approx(result["train_returns"], rel=1e-3)
+    assert found.values["test_returns"] == pytest.approx(result["test_returns"], rel=1e-3)
 
 
 def test_pretraining_is_the_drq_run(whole, root):

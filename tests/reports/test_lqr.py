@@ -1,5 +1,8 @@
+import json
+
 import pytest
 
+from pisces.cli import main
 from pisces.experiments.lqr import METHODS, SIZES, make_config
 from pisces.experiments.lqr_ablation import ablation_configs
 from pisces.reports.lqr import error_bars, group_lqr, lqr_table, outcome, weight_columns
@@ -79,3 +82,16 @@ def test_documents_are_filled(results):
     assert "old" not in filled
     assert "`psm`" in filled
     assert "| momentum |" in filled
+
+
+def test_report_takes_cells_apart_and_shows_the_table(results, tmp_path):
+    for number, result in enumerate(results[:-1]):
+        (tmp_path / "runs" / str(number)).mkdir(parents=True)
+        (tmp_path / "runs" / str(number) / "result.json").write_text(json.dumps(result))
+    assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), "--projection", "none"]) == 0
+    lines = (tmp_path / "out" / "tables" / "lqr.md").read_text().splitlines()
+    assert "| psm | **0.0030** (0.0014), n=2 [0.0000, 0.0157] / 0.03 (0.0)" in next(x for x in lines if "| psm" in x)
+    assert (tmp_path / "out" / "figures" / "lqr.png").exists()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "pisces sweep lqr --methods psm --distractors 500 --seeds 0-1 --preset paper" in page
+    assert f"{2 * len(results[:-1])} runs of {len(results[:-1])} settings" in page

@@ -79,6 +79,8 @@ def test_page_names_what_was_left_out_and_lists_other_experiments(reported, caps
     root, out = reported
     page = (out / "report.html").read_text()
     assert "damaged/result.json" in page
+    commands = {run["command"] for run in embedded_data(out / "report.html")["runs"]}
+    assert "" in commands  # a config that lacks all but method and seed
     assert [s["measure"] for s in embedded_data(out / "report.html")["settings"] if s["experiment"] == "lqr"] == [
         "error against the oracle"
     ]
@@ -232,7 +234,9 @@ def test_metric_maps_have_one_panel_per_metric():
     assert [axes.get_title() for axes in panels] == list(task_figures.METRICS)
     psm = task_metrics([(JumpingTask(25, 10), JumpingTask(45, 10))], "psm", 0.99)[0]
     assert np.array_equal(panels[0].images[0].get_array(), psm)
-    equivalent = np.asarray(panels[2].images[0].get_array()) == 0
+    full = np.asarray(panels[1].images[0].get_array())
+    assert full[11, 31] > full[11, 11]  # the maximum over actions tells the obstacles apart by their rewards
+    equivalent = np.asarray(panels[3].images[0].get_array()) == 0
     assert np.argwhere(equivalent)[0].tolist() == [0, 20]
     assert equivalent.sum() == 36
 

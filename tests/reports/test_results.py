@@ -3,6 +3,7 @@ import json
 import pytest
 
 from pisces.errors import UserError
+from pisces.experiments import distracting, lqr
 from pisces.experiments.jumping import command_of, make_config
 from pisces.reports.results import read_runs
 
@@ -93,3 +94,50 @@ def test_commands_repeat_their_runs(arguments, command):
 def test_commands_quote_what_a_shell_would_read():
     config = {**make_config("pse").as_dict(), "method": "x; rm -r *"}
     assert "--method 'x; rm -r *'" in command_of(config)
+
+
+def lqr_result(config, errors):
+    rows = [{"seed": seed, "error": error} for seed, error in zip(config.seeds, errors, strict=True)]
+    return {"config": config.as_dict(), "runs": rows}
+
+
+def test_a_cell_of_many_seeds_is_taken_apart(tmp_path):
+    cell, single = lqr.make_config("psm", 500, (0, 1, 2)), lqr.make_config("psm", 500, (1,))
+    results = {"cell": lqr_result(cell, [0.1, 0.2, None]), "single": lqr_result(single, [0.2]) | {"error": 0.2}}
+    for name, result in results.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "result.json").write_text(json.dumps(result))
+    found = read_runs([tmp_path])
+    assert [(run.config["seed"], run.result["error"]) for run in found.runs] == [(0, 0.1), (1, 0.2)]
+    assert len({run.setting for run in found.runs}) == 1
+    assert "seed 2 is unstable" in found.skipped[0]
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (
+            lqr.make_config("psm", 1000, (*range(5), 7)),
+            "sweep lqr --methods psm --distractors 1000 --seeds 0-4,7 --preset paper",
+        ),
+        (
+            lqr.make_config("l1", 500, (3,), environments=4, changes={"sparsity": 0.5}),
+            "train lqr --method l1 --distractors 500 --seed 3 --preset paper --environments 4 --set sparsity=0.5",
+        ),
+        (
+            distracting.make_config("drq", "walker-walk", 2, "cpu", "pretrained", threads=1, changes={"steps": 9}),
+            "train distracting --task walker-walk --method drq --init pretrained --seed 2 --preset cpu --threads 1 "
+            "--set steps=9",
+        ),
+    ],
+)
+def test_commands_of_other_experiments(config, words):
+    module = lqr if "distractors" in config.as_dict() else distracting
+    assert module.command_of(json.loads(json.dumps(config.as_dict()))) == f"pisces {words}"
+
+
+def test_a_seed_of_a_changed_cell_has_its_own_command():
+    config = lqr.make_config("psm", 500, (1000, 1001), changes={"aggregation": 100.0}).as_dict() | {"seed": 1001}
+    assert lqr.command_of(config) == (
+        "pisces train lqr --method psm --distractors 500 --seed 1001 --preset paper --set aggregation=100.0"
+    )

@@ -50,9 +50,11 @@ def test_fill_replaces_the_marked_table_only():
     assert fill(filled, (result(),)) == filled
 
 
-def test_readme_agrees_with_the_committed_results():
-    readme = (ROOT / "README.md").read_text()
-    assert fill(readme, read_results(ROOT / "results").rows) == readme, "run `make readme`"
+@pytest.mark.parametrize("name", ["README.md", "docs/lqr.md", "docs/distracting.md"])
+def test_documents_agree_with_the_committed_results(name):
+    document = (ROOT / name).read_text()
+    assert "<!-- table: " in document
+    assert fill(document, read_results(ROOT / "results").rows) == document, "run `make readme`"
 
 
 def test_damaged_results_are_named_and_left_alone(tmp_path):

@@ -22,6 +22,14 @@ class LinearPolicy:
         if not self._layers or any(layer.ndim != 2 for layer in self._layers):
             raise UserError(f"expected the layers of a linear agent in {str(folder)!r}, got other tensors")
 
+    @property
+    def matrix(self) -> FloatArray:
+        """K itself, [20, observation]."""
+        product = self._layers[0]
+        for layer in self._layers[1:]:
+            product = layer @ product
+        return np.asarray(product, dtype=np.float64)
+
     def act(self, observation: ArrayLike) -> FloatArray:
         """The action, [20]."""
         vector = self._check(observation)

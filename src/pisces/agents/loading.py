@@ -36,6 +36,15 @@ class JumpingPolicy:
     ) -> None:
         self._network, self._loss, self._kernels = network, loss, kernels
 
+    @property
+    def network(self) -> JumpingNetwork:
+        """The trained network."""
+        return self._network
+
+    def evaluation_kernels(self) -> list[Tensor | None]:
+        """The kernels whose action probabilities are averaged; None is no augmentation."""
+        return self._kernels
+
     @torch.no_grad()
     def probabilities(self, observation: ArrayLike) -> NDArray[np.float32]:
         """Action probabilities, [2]; with augmentation, averaged over several random kernels."""

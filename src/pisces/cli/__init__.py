@@ -10,7 +10,7 @@ import tyro
 
 import pisces
 from pisces.cli.about import citation, completion
-from pisces.cli.show import demo, doctor, metric, report
+from pisces.cli.show import demo, doctor, evaluate, metric, report
 from pisces.cli.sweep import sweep
 from pisces.cli.terminal import console, errors
 from pisces.cli.train import train
@@ -38,7 +38,7 @@ app = tyro.extras.SubcommandApp()
 app.command(train, name="train", help="Run one experiment.")
 app.command(sweep, name="sweep", help="Run many experiments; the same command again does what is missing.")
 app.command(tune, name="tune", help="Search for settings on validation data; the same command again goes on.")
-for command in (demo, metric, report, doctor):
+for command in (demo, metric, report, evaluate, doctor):
     app.command(command)
 app.command(help="Print a script that completes commands and options in a shell.")(completion)
 app.command(help="Print BibTeX entries of the paper and of this software.")(citation)

@@ -1,4 +1,4 @@
-"""Commands that show something: demo, metric, report, doctor."""
+"""Commands that show something: demo, metric, report, evaluate, doctor."""
 
 from __future__ import annotations
 
@@ -85,6 +85,31 @@ def report(
     for note in written.notes:
         errors.print(f"pisces: {note}", markup=False)
     console.print(f"report: {written.page}, and {len(written.files)} tables and figures beside it", soft_wrap=True)
+
+
+def evaluate(
+    run: Annotated[Path, tyro.conf.Positional],
+    tasks: tuple[str, ...] = (),
+    episodes: int | None = None,
+    out: Path | None = None,
+) -> None:
+    """Evaluate a trained run on any tasks.
+
+    Args:
+        run: a run folder with its checkpoint.
+        tasks: for jumping: obstacle,floor or obstacle,floor,color, e.g. 25,10 45,20,red; without it, all tasks.
+        episodes: for distracting: episodes on training and on unseen videos each; for lqr: unseen environments.
+        out: folder for evaluation.json.
+    """
+    from pisces.experiments.evaluation import evaluate_run
+
+    found = evaluate_run(run, tasks, episodes)
+    table = Table(*found.header, title=f"{run}", title_justify="left")
+    for row in found.rows:
+        table.add_row(*row)
+    console.print(table)
+    if out is not None:
+        console.print(f"numbers: {found.write(out)}", soft_wrap=True)
 
 
 def doctor() -> None:

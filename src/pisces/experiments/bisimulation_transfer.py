@@ -20,23 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pisces.envs.grids import Grid, TaskSplit, all_tasks, split_tasks
-from pisces.envs.jumping import (
-    AGENT_WIDTH,
-    DECISIONS,
-    JUMP,
-    JUMP_HEIGHT,
-    OBSTACLE_HEIGHT,
-    OBSTACLE_WIDTH,
-    SCREEN,
-    JumpingTask,
-    optimal_actions,
-)
+from pisces.envs.jumping import DECISIONS, JumpingTask, optimal_actions
+from pisces.experiments.jumping_mdp import jumping_mdp
 from pisces.experiments.store import RunFolder, non_defaults
-from pisces.metrics import FiniteMDP, bisimulation_metric, optimal_policy
+from pisces.metrics import bisimulation_metric, optimal_policy
 
 EXPERIMENT, METHOD = "jumping", "bisimulation-transfer"
-State = tuple[int, int, int]
-"""Left edge, height above the floor, and vertical speed: 1 going up, -1 going down, 0 on the floor."""
 
 
 @dataclass(frozen=True)
@@ -63,54 +52,6 @@ class TransferConfig:
     def identity(self) -> dict[str, Any]:
         """The entries that differ from their defaults."""
         return non_defaults(self)
-
-
-@dataclass(frozen=True)
-class JumpingMDP:
-    """The jumping task as a finite MDP."""
-
-    mdp: FiniteMDP
-    """Transitions and rewards; the last state is terminal."""
-    floor: NDArray[np.int64]
-    """The states in which the agent stands on the floor, by increasing x up to the one before the obstacle."""
-
-
-@cache
-def jumping_mdp(obstacle_position: int) -> JumpingMDP:
-    """Lists the states that are reachable in a white task; the floor's height changes the picture, not the MDP."""
-    start: State = (0, 0, 0)
-    index, queue, entries = {start: 0}, [start], []
-    for state in queue:
-        for action in (0, 1):
-            following, reward = _step(state, action, obstacle_position)
-            if following is not None and following not in index:
-                index[following] = len(index)
-                queue.append(following)
-            entries.append((following, reward))
-    terminal, size = len(index), len(index) + 1
-    transitions, rewards = np.zeros((size, 2, size)), np.zeros((size, 2))
-    for row, (following, reward) in enumerate(entries):
-        transitions[row // 2, row % 2, terminal if following is None else index[following]] = 1
-        rewards[row // 2, row % 2] = reward
-    transitions[terminal, :, terminal] = 1
-    walking = [index[x, 0, 0] for x in range(obstacle_position - AGENT_WIDTH + 1)]
-    return JumpingMDP(FiniteMDP(transitions, rewards), np.array(walking))
-
-
-def _step(state: State, action: int, obstacle_position: int) -> tuple[State | None, float]:
-    """One step: the next state, None if the episode ends, and the reward."""
-    x, height, speed = state
-    if height == 0:
-        speed = int(action == JUMP)
-    elif height > JUMP_HEIGHT:
-        speed = -1
-    x, height = x + 1, height + speed
-    beside = obstacle_position - AGENT_WIDTH < x < obstacle_position + OBSTACLE_WIDTH
-    if beside and height < OBSTACLE_HEIGHT:
-        return None, -1.0
-    if x + AGENT_WIDTH > SCREEN:
-        return None, 101.0
-    return (x, height, speed if height else 0), 1.0
 
 
 @cache

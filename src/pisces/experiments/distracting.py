@@ -11,12 +11,14 @@ from typing import Any, Literal, get_args
 from pisces.agents.drq_settings import DrQSettings
 from pisces.envs.distracting_tasks import action_repeat, check_task, find_variant
 from pisces.errors import UserError, unknown_name
-from pisces.experiments.store import non_defaults
+from pisces.experiments.store import changed_settings, non_defaults
 
 Init = Literal["random", "pretrained"]
 Stage = Literal["all", "pretrain", "pairs", "train"]
 
 EXPERIMENT = "distracting"
+THREADS = 2
+"""Threads of the computation unless a config says otherwise."""
 METHODS: Mapping[str, bool] = {"drq": False, "drq+pse": True}
 """The methods, and whether they use the policy similarity loss."""
 AUXILIARY_SETTINGS = (
@@ -123,7 +125,7 @@ class DistractingConfig:
     """The distractions; "plain" has none."""
     davis: str = ""
     """A DAVIS 2017 folder; empty uses the built-in clips."""
-    threads: int = 2
+    threads: int = THREADS
     """Threads of the computation; results may differ in the last digits between numbers of threads."""
     study: str = ""
     """Names what was changed against the method's preset; empty for the method itself."""
@@ -165,7 +167,7 @@ def make_config(
     init: Init = "random",
     variant: str = "paper",
     davis: str = "",
-    threads: int = 2,
+    threads: int = THREADS,
     changes: Mapping[str, Any] | None = None,
 ) -> DistractingConfig:
     """Resolves a method, a preset and further changes into a config.
@@ -245,12 +247,15 @@ def config_from_dict(values: Mapping[str, Any]) -> DistractingConfig:
 
 def command_line(config: DistractingConfig, out: str | Path) -> str:
     """The command that runs one config."""
-    words = ["pisces", "train", EXPERIMENT, "--task", config.task, "--method", config.method, "--init", config.init]
-    words += ["--seed", str(config.seed), "--preset", config.preset]
-    for name, usual in (("variant", "paper"), ("davis", ""), ("threads", 2)):
-        if getattr(config, name) != usual:
-            words += [f"--{name}", str(getattr(config, name))]
-    changes = [f"{name}={value}" for name, value in config_changes(config).items()]
-    if changes:
-        words += ["--set", *changes]
-    return shlex.join([*words, "--out", str(out)])
+    return f"{command_of(config.as_dict())} --out {shlex.quote(str(out))}"
+
+
+def command_of(config: Mapping[str, Any]) -> str:
+    """The command that repeats the run of a config as result files hold it, perhaps of another version."""
+    words = ["pisces", "train", EXPERIMENT, "--task", config["task"], "--method", config["method"]]
+    words += ["--init", config["init"], "--seed", str(config["seed"]), "--preset", config["preset"]]
+    for name, usual in (("variant", "paper"), ("davis", ""), ("threads", THREADS)):
+        if config.get(name, usual) != usual:
+            words += [f"--{name}", str(config[name])]
+    changes = changed_settings(config, "settings", "protocol")
+    return shlex.join([*words, *(["--set", *changes] if changes else [])])

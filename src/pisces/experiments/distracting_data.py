@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pisces.agents.drq import DrQAgent, EpisodePair
+from pisces.agents.loading import ControlPolicy
 from pisces.envs.distracting import DistractingEnv
 from pisces.errors import UserError
 from pisces.experiments.distracting import DistractingConfig
@@ -63,7 +64,7 @@ def play(env: DistractingEnv, policy: Policy, seed: int, options: dict[str, Any]
 
 
 def evaluate(
-    config: DistractingConfig, env: DistractingEnv, agent: DrQAgent, episodes: int, stream: int
+    config: DistractingConfig, env: DistractingEnv, agent: DrQAgent | ControlPolicy, episodes: int, stream: int
 ) -> list[float]:
     """Returns of greedy episodes, spread evenly over the videos."""
     returns = []

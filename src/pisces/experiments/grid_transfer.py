@@ -154,6 +154,12 @@ def config_from_dict(values: Mapping[str, Any]) -> GridConfig:
 
 def command_line(config: GridConfig, out: str | Path) -> str:
     """The command that runs one config."""
-    words = ["pisces", "train", EXPERIMENT, "--method", config.method, "--seed", config.seed, "--preset", config.preset]
-    words += ["--set", *config.study.split(",")] if config.study else []
-    return shlex.join(map(str, [*words, "--out", out]))
+    return f"{command_of(config.as_dict())} --out {shlex.quote(str(out))}"
+
+
+def command_of(config: Mapping[str, Any]) -> str:
+    """The command that repeats the run of a config as result files hold it."""
+    words = ["pisces", "train", EXPERIMENT, "--method", config["method"], "--seed", config["seed"]]
+    words += ["--preset", config["preset"]]
+    words += ["--set", *config["study"].split(",")] if config.get("study") else []
+    return shlex.join(map(str, words))

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from pisces.agents.settings import ImitationSettings
 from pisces.envs.grids import TRAINING_TASKS, Grid
 from pisces.errors import UserError, unknown_name
-from pisces.experiments.store import non_defaults
+from pisces.experiments.store import changed_settings, non_defaults
 
 Preset = Literal["paper", "quick", "smoke"]
 
@@ -178,6 +178,6 @@ def command_of(config: Mapping[str, Any]) -> str:
     for name in ("epsilon", "training_tasks", "threads"):
         if name in changed or (name == "threads" and config.get(name, 1) != 1):
             words += [f"--{name.replace('_', '-')}", config[name]]
-    settings = [f"{name}={config['settings'][name]}" for name in changed if name in config["settings"]]
+    settings = changed_settings(config)
     words += ["--set", *settings] if settings else []
     return shlex.join(map(str, words))

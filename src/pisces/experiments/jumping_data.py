@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pisces.agents.encoders import Encoder, make_encoder
 from pisces.agents.imitation import ImitationAgent, ImitationData
+from pisces.agents.loading import JumpingPolicy
 from pisces.agents.settings import Metric
 from pisces.envs.grids import TaskSplit, all_tasks, split_tasks
 from pisces.envs.jumping import (
@@ -149,7 +150,7 @@ class TaskEvaluator:
         return make_encoder(self._observations, self.device)
 
     @torch.no_grad()
-    def greedy_actions(self, agent: ImitationAgent) -> list[NDArray[np.int64]]:
+    def greedy_actions(self, agent: ImitationAgent | JumpingPolicy) -> list[NDArray[np.int64]]:
         """Greedy actions per task; with augmentation, of the action probabilities averaged over several kernels."""
         total = torch.zeros(len(self._observations), 2, device=self.device)
         for kernel in agent.evaluation_kernels():

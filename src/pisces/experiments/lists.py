@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from pisces.errors import UserError
 
@@ -19,6 +20,17 @@ def parse_seeds(text: str) -> list[int]:
             raise UserError(f"expected a range of seeds that grows, got {part.strip()!r}; write {last}-{first}")
         seeds += range(first, last + 1)
     return list(dict.fromkeys(seeds))
+
+
+def format_seeds(seeds: Iterable[int]) -> str:
+    """Writes seeds as `parse_seeds` reads them, ranges where they follow each other."""
+    ranges: list[list[int]] = []
+    for seed in seeds:
+        if ranges and seed == ranges[-1][1] + 1:
+            ranges[-1][1] = seed
+        else:
+            ranges.append([seed, seed])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def parse_names(text: str) -> list[str]:

@@ -3,6 +3,7 @@ Correlations"). Free of torch."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 from pisces.agents.linear_settings import LinearSettings
 from pisces.envs.lqr import STATES
 from pisces.errors import UserError, unknown_name
-from pisces.experiments.store import non_defaults
+from pisces.experiments.lists import format_seeds
+from pisces.experiments.store import changed_settings, non_defaults
 
 EXPERIMENT = "lqr"
 SIZES = (500, 1000, 10_000)
@@ -103,3 +105,20 @@ def make_config(
         changed["environments"] = environments
     study = ",".join(f"{name}={value}" for name, value in sorted(changed.items()))
     return LQRConfig(method, distractors, seeds, preset, settings, environments, study)
+
+
+def command_of(config: Mapping[str, Any]) -> str:
+    """The command that repeats the run of a config as result files hold it.
+
+    A cell of the table is one sweep; a seed of any other cell gives the same numbers when it is trained alone.
+    """
+    seeds, changed = config.get("seeds", [config.get("seed")]), changed_settings(config)
+    method, size, preset = config["method"], config["distractors"], config["preset"]
+    if len(seeds) > 1 and not config.get("study"):
+        words = ["pisces", "sweep", EXPERIMENT, "--methods", method, "--distractors", size]
+        return shlex.join(map(str, [*words, "--seeds", format_seeds(seeds), "--preset", preset]))
+    words = ["pisces", "train", EXPERIMENT, "--method", method, "--distractors", size]
+    words += ["--seed", config.get("seed", seeds[0]), "--preset", preset]
+    if config.get("environments", ENVIRONMENTS) != ENVIRONMENTS:
+        words += ["--environments", config["environments"]]
+    return shlex.join(map(str, [*words, *(["--set", *changed] if changed else [])]))

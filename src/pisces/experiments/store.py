@@ -61,6 +61,13 @@ def non_defaults(config: Any) -> dict[str, Any]:
     return values
 
 
+def changed_settings(config: Mapping[str, Any], *groups: str) -> list[str]:
+    """The settings that a stored config's `study` names, as ``name=value``, from its groups of settings."""
+    known = {name: value for group in groups or ("settings",) for name, value in config[group].items()}
+    names = [item.partition("=")[0] for item in str(config.get("study") or "").split(",")]
+    return [f"{name}={known[name]}" for name in names if name in known]
+
+
 def config_hash(config: RunConfig) -> str:
     """Returns the name of a config: the start of the SHA-256 of its identity as canonical JSON."""
     canonical = json.dumps(config.identity(), sort_keys=True, separators=(",", ":"))

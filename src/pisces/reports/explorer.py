@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -12,22 +12,40 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import pisces
-from pisces.experiments.jumping import command_of
+from pisces.experiments import distracting, grid_transfer, jumping, lqr
 from pisces.reports import page
+from pisces.reports.distracting import distracting_source
 from pisces.reports.embeddings import HEIGHTS, SHOWN_HEIGHT, Embedding
+from pisces.reports.grid import grid_source
 from pisces.reports.jumping_tables import own_source
-from pisces.reports.paper import JUMPING, JUMPING_COLORS
+from pisces.reports.lqr import lqr_source
+from pisces.reports.paper import DISTRACTING, JUMPING, JUMPING_COLORS, LQR, Published
 from pisces.reports.results import StoredRun, StoredRuns
 from pisces.reports.statistics import mean_interval, summarize
 from pisces.reports.tables import Cell, Table
 
-SCRIPTS = ("page", "page_table", "page_compare", "page_curves", "page_metric", "page_embedding", "page_start")
+SCRIPTS = (
+    *("page", "page_table", "page_compare", "page_curves"),
+    *("page_bisimulation", "page_metric", "page_embedding", "page_start"),
+)
 MEASURES: Mapping[str, str] = {
     "test_solved_percent": "unseen tasks solved (%)",
     "red_test_solved_percent": "unseen red tasks solved (%)",
     "error": "error against the oracle",
     "test_return": "return with unseen backgrounds",
     "test_levels_percent": "unseen levels solved (%)",
+}
+COMMANDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "jumping": jumping.command_of,
+    "lqr": lqr.command_of,
+    "distracting": distracting.command_of,
+    "grid": grid_transfer.command_of,
+}
+SOURCES: Mapping[str, Callable[[Mapping[str, Any]], tuple[Any, ...] | None]] = {
+    "jumping": own_source,
+    "lqr": lqr_source,
+    "distracting": distracting_source,
+    "grid": grid_source,
 }
 ORDER = list(JUMPING)
 
@@ -43,14 +61,27 @@ def settings_of(runs: StoredRuns) -> list[list[StoredRun]]:
 def _place(run: StoredRun) -> tuple[Any, ...]:
     method, config = run.config["method"], run.config
     rank = ORDER.index(method) if method in ORDER else len(ORDER)
-    own = own_source(config) is None if run.experiment == "jumping" else False
-    return own, run.experiment, bool(config.get("colors")), rank, method, str(config.get("grid")), run.setting
+    own = source_of(run) is None if run.experiment == "jumping" else False
+    size = int(config.get("distractors") or 0)
+    return own, run.experiment, bool(config.get("colors")), rank, method, size, where_of(run), run.setting
+
+
+def source_of(run: StoredRun) -> tuple[Any, ...] | None:
+    """What a run counts for in the tables; None if it departs from its method's own."""
+    return SOURCES[run.experiment](run.config)
 
 
 def label_of(run: StoredRun) -> str:
     """Names a setting in one line."""
-    parts = [run.config["method"], str(run.config.get("grid") or run.experiment), changes_of(run)]
+    parts = [run.config["method"], where_of(run) or run.experiment, changes_of(run)]
     return ", ".join(part for part in parts if part)
+
+
+def where_of(run: StoredRun) -> str:
+    """Says what a run was trained on: grid, number of distractors, or control task."""
+    if "distractors" in run.config:
+        return f"{run.config['distractors']} distractors"
+    return str(run.config.get("grid") or run.config.get("task") or "")
 
 
 def changes_of(run: StoredRun) -> str:
@@ -58,14 +89,13 @@ def changes_of(run: StoredRun) -> str:
     config = run.config
     preset = config.get("preset")
     colors = "colours" if config.get("colors") else ""
-    threads = f"threads={config['threads']}" if config.get("threads", 1) != 1 else ""
-    parts = [
-        colors,
-        str(config.get("study") or ""),
-        threads,
-        "" if preset in (None, "paper", "standard") else f"preset {preset}",
-    ]
-    return " ".join(part for part in parts if part)
+    usual = distracting.THREADS if run.experiment == "distracting" else 1
+    threads = f"threads={config['threads']}" if config.get("threads", usual) != usual else ""
+    scene = [str(config.get("init") or "").replace("random", ""), str(config.get("variant") or "").replace("paper", "")]
+    scene += ["DAVIS"] if config.get("davis") else []
+    shown = "" if preset in (None, "paper", "standard") else f"preset {preset}"
+    study = str(config.get("study") or "").replace(",", ", ")  # long ones break into lines
+    return " ".join(part for part in [colors, *scene, study, threads, shown] if part)
 
 
 def page_data(
@@ -94,7 +124,7 @@ def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
     return {
         "label": label_of(run),
         "method": config["method"],
-        "grid": str(config.get("grid") or ""),
+        "grid": where_of(run),
         "changes": changes_of(run),
         "experiment": run.experiment,
         "measure": MEASURES[run.headline],
@@ -114,10 +144,17 @@ def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
 
 
 def _paper(run: StoredRun) -> float | None:
-    source = own_source(run.config) if run.experiment == "jumping" else None
-    if source is None or source[3]:
+    source = source_of(run)
+    if source is None:
         return None
-    method, grid, colors, _ = source
+    if run.experiment != "jumping":
+        linear = run.experiment == "lqr"
+        row = LQR.get(source[1], {}) if linear else DISTRACTING.get((source[2], source[3]), {})
+        known: Published | None = dict(row).get(source[-1])
+        return None if known is None else known.mean
+    method, grid, colors, epsilon = source
+    if epsilon:
+        return None
     published = JUMPING_COLORS.get(method, {}).get("red") if colors else JUMPING.get(method, {}).get(grid)
     return None if published is None or (colors and grid != "wide") else published.mean
 
@@ -127,9 +164,18 @@ def _packed_run(run: StoredRun, setting: int) -> dict[str, Any]:
         "setting": setting,
         "seed": run.config["seed"],
         "folder": "/".join(run.folder.parts[-3:]),
-        "value": round(float(run.result[run.headline]), 3),
+        "value": round(float(run.result[run.headline]), 4),
+        "command": command_of(run),
     }
     return packed | _packed_jumping(run) if run.experiment == "jumping" else packed
+
+
+def command_of(run: StoredRun) -> str:
+    """The command that repeats a run; empty if its config, of another version, does not tell."""
+    try:
+        return COMMANDS[run.experiment](run.config)
+    except (KeyError, TypeError):
+        return ""
 
 
 def _packed_jumping(run: StoredRun) -> dict[str, Any]:
@@ -142,7 +188,6 @@ def _packed_jumping(run: StoredRun) -> dict[str, Any]:
     values = {color: f"{color}_test_solved_percent" if prefix else "test_solved_percent" for color in colors}
     return {
         **{name: None if value is None else round(float(value), 3) for name, value in named.items()},
-        "command": command_of(run.config),
         "solved": _bits(result["solved"]),
         "actions": _bits("".join(result["actions"])),
         "train": _bits("".join(str(int(tuple(task) in trained)) for task in result["tasks"])),
@@ -157,7 +202,7 @@ def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[Any]]
 
 
 def _packed_table(table: Table, groups: Sequence[Sequence[StoredRun]]) -> dict[str, Any]:
-    sources = [own_source(group[0].config) if group[0].experiment == "jumping" else None for group in groups]
+    sources = [source_of(group[0]) for group in groups]
 
     def packed(cell: str | Cell) -> Any:
         if isinstance(cell, str):

@@ -37,11 +37,16 @@ def grid_table(results: Iterable[Mapping[str, Any]]) -> str:
     return markdown(["method", *COLUMNS.values()], rows)
 
 
+def grid_source(config: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """What a run counts for in the table: its method; None if anything was changed."""
+    return None if config.get("study") or config.get("preset") != "standard" else (config["method"],)
+
+
 def _runs(results: Iterable[Mapping[str, Any]]) -> dict[str, dict[int, Mapping[str, Any]]]:
     """The methods' own runs (standard preset, nothing changed) by method and seed."""
     runs: dict[str, dict[int, Mapping[str, Any]]] = {method: {} for method in METHODS}
     for result in results:
         config = result["config"]
-        if "test_levels_percent" in result and config.get("preset") == "standard" and not config.get("study"):
+        if "test_levels_percent" in result and grid_source(config) is not None:
             runs[config["method"]][config["seed"]] = result
     return {method: dict(sorted(found.items())) for method, found in runs.items()}

@@ -12,11 +12,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from pisces.experiments.lqr import SIZES, LQRConfig
+from pisces.experiments.lqr import EXPERIMENT, SIZES, LQRConfig
 from pisces.experiments.store import RESULT
 from pisces.reports.figures import LINE_COLORS
 from pisces.reports.paper import LQR
-from pisces.reports.tables import markdown
+from pisces.reports.tables import Cell, Table, markdown
 
 NORMAL_99 = 2.576
 """Half the width of a 99 % interval of a mean, in standard errors."""
@@ -57,6 +57,31 @@ def _summary(errors: Sequence[float]) -> str:
     digits = 1 if mean(errors) >= 0.1 else 4
     spread = f" ({stdev(errors):.{digits}f})" if len(errors) > 1 and math.isfinite(mean(errors)) else ""
     return f"**{mean(errors):.{digits}f}**{spread}, n={len(errors)}"
+
+
+def lqr_source(config: Mapping[str, Any]) -> tuple[str, str, int] | None:
+    """What a run counts for in the table: method and distractors; None if anything was changed."""
+    own = "distractors" in config and config.get("preset") == "paper" and not config.get("study")
+    return (EXPERIMENT, config["method"], config["distractors"]) if own else None
+
+
+def lqr_report_table(results: Iterable[Mapping[str, Any]]) -> Table:
+    """The same table with all that a report tells of a cell."""
+    cells = group_lqr(results)
+
+    def cell(method: str, size: int) -> Cell:
+        errors = tuple(error for error in errors_of(cells.get((method, size), [])) if math.isfinite(error))
+        digits = 4 if errors and mean(errors) < 0.1 else 1
+        limits = (0.0, math.inf)
+        return Cell(errors, LQR[method][size], source=(EXPERIMENT, method, size), limits=limits, digits=digits)
+
+    rows: list[tuple[str | Cell, ...]] = [(method, *(cell(method, size) for size in SIZES)) for method in LQR]
+    note = (
+        "Error of the cost against the oracle's. Ours / the paper's: mean, in parentheses the standard deviation "
+        "between seeds, n = seeds, in brackets the 95 % interval of the mean."
+    )
+    header = ("method", *(f"{size} distractors" for size in SIZES))
+    return Table("lqr", "Linear control with distractors: error in an unseen environment", note, header, tuple(rows))
 
 
 def error_bars(results: Iterable[Mapping[str, Any]]) -> Figure:

@@ -82,24 +82,30 @@ function stepsToObstacle(position) { return position - AGENT_WIDTH + 1; }
 
 function jumpStep(task) { return task.color === "green" ? DECISIONS : task.position - JUMP_DISTANCE; }
 
+// The agent's next place; `jump` matters on the floor only.
+function advance({ x, height, speed }, jump) {
+  const upward = height === 0 ? Number(jump) : height > JUMP_HEIGHT ? -1 : speed;
+  return { x: x + 1, height: height + upward, speed: height + upward === 0 ? 0 : upward };
+}
+
+function strikes(task, { x, height }) {
+  return x > task.position - AGENT_WIDTH && x < task.position + OBSTACLE_WIDTH && height < OBSTACLE_HEIGHT;
+}
+
 // An agent's episode: `actionAt(x)` is its choice on the floor at x; choices in the air change nothing.
 function play(task, actionAt) {
   const states = [];
-  let x = 0, height = 0, speed = 0, struck = false, outcome = "";
+  let place = { x: 0, height: 0, speed: 0 }, struck = false, outcome = "";
   while (!outcome) {
-    const action = height === 0 ? actionAt(x) : 0;
-    states.push({ x, height, action: height === 0 ? (action ? "jump" : "right") : "in the air" });
-    if (height === 0 && action) speed = 1;
-    if (height > JUMP_HEIGHT) speed = -1;
-    x += 1;
-    height += speed;
-    if (height === 0) speed = 0;
-    const hit = x > task.position - AGENT_WIDTH && x < task.position + OBSTACLE_WIDTH && height < OBSTACLE_HEIGHT;
-    if (hit && task.color === "green") struck = struck || (height === 0 ? "on the floor" : "in the air");
+    const floor = place.height === 0, jump = floor && actionAt(place.x) === 1;
+    states.push({ x: place.x, height: place.height, action: floor ? (jump ? "jump" : "right") : "in the air" });
+    place = advance(place, jump);
+    const hit = strikes(task, place);
+    if (hit && task.color === "green") struck = struck || (place.height === 0 ? "on the floor" : "in the air");
     else if (hit) outcome = "strikes the obstacle";
-    if (!outcome && x + AGENT_WIDTH > SCREEN) outcome = "reaches the end";
+    if (!outcome && place.x + AGENT_WIDTH > SCREEN) outcome = "reaches the end";
   }
-  states.push({ x, height, action: "end" });
+  states.push({ x: place.x, height: place.height, action: "end" });
   return { states, outcome: task.color === "green" ? outcome + (struck ? `, struck ${struck}` : ", never struck") : outcome };
 }
 
@@ -136,7 +142,7 @@ function showSource(settings) {
   const dialog = byId("source"), close = element("button", { type: "button", click: () => dialog.close() }, "Close");
   const parts = settings.map((number) => {
     const setting = data.settings[number], runs = runsOf(number);
-    const commands = runs.map((run) => run.command).filter(Boolean);
+    const commands = [...new Set(runs.map((run) => run.command).filter(Boolean))];
     return element("div", {},
       element("p", {}, `${setting.measure}: mean ${setting.summary.mean}, seeds: ${runs.map((run) => run.seed).join(", ")}`),
       element("h3", {}, commands.length === 1 ? "The command" : "The commands"),

@@ -22,15 +22,21 @@ function sequenceMetric(cost, discount) {
 
 const reward = (step) => (step === DECISIONS - 1 ? 101 : 1);
 
-// Full bisimulation, which needs more than the optimal episodes, would be one more entry.
 const METRICS = {
   psm: ["policy similarity metric", (x, y, discount) => sequenceMetric((i, j) => Number((i === jumpStep(x)) !== (j === jumpStep(y))), discount)],
+  "full-bisimulation": ["bisimulation", episodeBisimulation],
   bisimulation: ["π*-bisimulation", (x, y, discount) => sequenceMetric((i, j) => Math.abs(reward(i) - reward(j)), discount)],
   true: ["true similarity (pixels to the obstacle)", (x, y) => Array.from({ length: DECISIONS }, (_, i) =>
     Float64Array.from({ length: DECISIONS }, (__, j) => Math.abs(x.position - i - (y.position - j))))],
 };
 
-function metricMatrix(name, x, y, discount) { return METRICS[name][1](x, y, discount); }
+// Distances depend on the obstacles alone, and moving over the matrix asks for them again and again.
+const knownMetrics = new Map();
+function metricMatrix(name, x, y, discount) {
+  const key = [name, x.position, y.position, discount].join();
+  if (!knownMetrics.has(key)) knownMetrics.set(key, METRICS[name][1](x, y, discount));
+  return knownMetrics.get(key);
+}
 
 function nearest(row) { return row.indexOf(Math.min(...row)); }
 

@@ -4,20 +4,20 @@ const SHOWN_ROWS = 200;
 
 const VIEWS = {
   settings: {
-    columns: [["method"], ["grid"], ["changes"], ["mean", "number"], ["seeds", "number"], ["deviation", "number"],
+    columns: [["method"], ["trained on"], ["changes"], ["mean", "number"], ["seeds", "number"], ["deviation", "number"],
       ["95 % interval", "number"], ["interquartile mean", "number"], ["paper", "number"], ["measure"]],
     rows: () => data.settings.map((setting, number) => {
       const told = setting.summary;
       return {
         settings: [number],
         cells: [setting.method, setting.grid, setting.changes, told.mean, told.count, told.deviation,
-          told.low === null ? "–" : `${percent(told.low)} to ${percent(told.high)}`, told.iqm, setting.paper,
+          told.low === null ? "–" : `${shortNumber(told.low)} to ${shortNumber(told.high)}`, told.iqm, setting.paper,
           setting.measure],
       };
     }),
   },
   runs: {
-    columns: [["method"], ["grid"], ["changes"], ["seed", "number"], ["training", "number"], ["validation", "number"],
+    columns: [["method"], ["trained on"], ["changes"], ["seed", "number"], ["training", "number"], ["validation", "number"],
       ["unseen", "number"], ["held out", "number"], ["folder"]],
     rows: () => data.runs.map((run) => {
       const setting = data.settings[run.setting];
@@ -38,10 +38,13 @@ function compareCells(x, y) {
   return String(x ?? "").localeCompare(String(y ?? ""), undefined, { numeric: true });
 }
 
+// Percentages and returns need one digit, the small errors of linear control more.
+function shortNumber(value) { return value.toFixed(value !== 0 && Math.abs(value) < 0.1 ? 4 : 1); }
+
 const WHOLE = new Set(["seed", "seeds"]);
 
 function cellText(value, column) {
-  if (typeof value === "number") return WHOLE.has(column) ? String(value) : value.toFixed(1);
+  if (typeof value === "number") return WHOLE.has(column) ? String(value) : shortNumber(value);
   return value === null || value === undefined || value === "" ? "–" : value;
 }
 

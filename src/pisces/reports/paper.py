@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pisces.envs.distracting_tasks import PAPER_TASKS
+
 
 @dataclass(frozen=True)
 class Published:
     """A published mean and its spread."""
 
     mean: float
-    """Mean: percent of unseen tasks solved, or error of the cost."""
+    """Mean: percent of unseen tasks solved, error of the cost, or return."""
     deviation: float
     """Standard deviation, or standard error where the paper reports that."""
 
@@ -50,10 +52,23 @@ JUMPING_COLORS: Mapping[str, Mapping[str, Published]] = {
     "pse": {"red": Published(37.9, 1.9), "green": Published(100.0, 0.0)},
 }
 
+
+def _row(*cells: tuple[float, float]) -> dict[str, Published]:
+    return {task: Published(*cell) for task, cell in zip(PAPER_TASKS, cells, strict=True)}
+
+
 LQR: Mapping[str, Mapping[int, Published]] = {
     # The table of "LQR: Additional Details": absolute error of the cost by number of distractors.
     "overparametrized": {500: Published(25.8, 1.5), 1000: Published(24.9, 1.1), 10_000: Published(24.9, 0.4)},
     "ipo": {500: Published(32.6, 5.0), 1000: Published(27.3, 2.8), 10_000: Published(24.8, 0.4)},
     "l1": {500: Published(28.2, 0.0), 1000: Published(28.2, 0.0), 10_000: Published(28.2, 0.0)},
     "psm": {500: Published(0.03, 0.0), 1000: Published(0.03, 0.0), 10_000: Published(0.02, 0.0)},
+}
+
+DISTRACTING: Mapping[tuple[str, str], Mapping[str, Published]] = {
+    # Table 3: return on unseen backgrounds at 500,000 steps, 5 seeds; standard errors. By initialisation and method.
+    ("random", "drq"): _row((747, 28), (582, 42), (220, 12), (646, 54), (931, 14), (549, 83)),
+    ("random", "drq+pse"): _row((821, 17), (749, 19), (308, 12), (779, 49), (955, 10), (789, 28)),
+    ("pretrained", "drq"): _row((748, 30), (689, 22), (219, 10), (764, 48), (943, 10), (709, 29)),
+    ("pretrained", "drq+pse"): _row((805, 25), (753, 13), (282, 8), (803, 19), (962, 11), (829, 21)),
 }

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from pisces.reports.distracting import distracting_markdown, distracting_train_markdown
 from pisces.reports.figures import draw_tiles, draw_training, solved_tiles
 from pisces.reports.grid import grid_table
 from pisces.reports.jumping_study import SECTIONS
@@ -25,6 +26,8 @@ TABLES: Mapping[str, Callable[[tuple[dict[str, Any], ...]], str]] = {
     "lqr": lqr_table,
     "lqr_ablation": ablation_table,
     "lqr_sparsity": sparsity_table,
+    "distracting": distracting_markdown,
+    "distracting-train": distracting_train_markdown,
     **SECTIONS,
 }
 
@@ -39,7 +42,7 @@ def fill(document: str, results: tuple[dict[str, Any], ...]) -> str:
     def replace(match: re.Match[str]) -> str:
         return f"<!-- table: {match[1]} -->\n{TABLES[match[1]](results)}<!-- end -->"
 
-    return re.sub(r"<!-- table: (\w+) -->\n.*?<!-- end -->", replace, document, flags=re.DOTALL)
+    return re.sub(r"<!-- table: ([\w-]+) -->\n.*?<!-- end -->", replace, document, flags=re.DOTALL)
 
 
 def picture(results: tuple[dict[str, Any], ...], methods: tuple[str, ...] = PICTURED) -> Figure:

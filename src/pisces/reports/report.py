@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.store import write_atomically
 from pisces.reports import result_figures, task_figures
+from pisces.reports.distracting import curve_figures, distracting_tables
 from pisces.reports.embeddings import PROJECTIONS, Embedding, embed_run, embedding_figure, has_umap
 from pisces.reports.explorer import explorer_page, label_of, page_data, settings_of
 from pisces.reports.jumping_tables import (
@@ -23,6 +24,7 @@ from pisces.reports.jumping_tables import (
     jumping_tables,
     own_source,
 )
+from pisces.reports.lqr import error_bars, group_lqr, lqr_report_table
 from pisces.reports.results import StoredRun, StoredRuns, read_runs
 from pisces.reports.tables import Table
 
@@ -63,7 +65,7 @@ def write_report(roots: Sequence[Path], out: Path, projection: str = "umap", mix
     if len(runs.versions()) > 1:
         notes.append(f"Runs of several versions of pisces: {_versions(runs)}")
     results = [run.result for run in runs.of("jumping")]
-    tables = jumping_tables(results)
+    tables = _tables(runs)
     embeddings = _embeddings(runs, projection, notes)
     figures = _figures(runs, embeddings)
     page = out / "report.html"
@@ -122,9 +124,10 @@ def _embeddings(runs: StoredRuns, projection: str, notes: list[str]) -> list[tup
 
 def _figures(runs: StoredRuns, embeddings: Sequence[tuple[StoredRun, Embedding]]) -> dict[str, tuple[str, Figure]]:
     """The figures whose data are there: file stem -> caption and figure."""
+    figures = _other_figures(runs)
     if not runs.of("jumping"):
-        return {}
-    figures = _result_figures([run.result for run in runs.of("jumping")], settings_of(runs))
+        return figures
+    figures |= _result_figures([run.result for run in runs.of("jumping")], settings_of(runs))
     drawn: Mapping[str, tuple[str, Callable[[], Figure]]] = {
         "metrics": ("What metrics say of the states of two tasks (discount 0.99)", task_figures.metric_maps),
         "randconv": ("RandConv on white, red and green obstacles", task_figures.randconv_samples),
@@ -137,6 +140,27 @@ def _figures(runs: StoredRuns, embeddings: Sequence[tuple[StoredRun, Embedding]]
         caption = "Embedded states: colours are tasks, numbers distances to the obstacle"
         figures["embeddings"] = (caption, embedding_figure(named))
     return figures
+
+
+def _tables(runs: StoredRuns) -> list[Table]:
+    """The tables that have at least one run of ours."""
+    jumping, lqr, distracting = ([run.result for run in runs.of(name)] for name in ("jumping", "lqr", "distracting"))
+    tables = [*jumping_tables(jumping), lqr_report_table(_whole(lqr)), *distracting_tables(distracting)]
+    return [table for table in tables if table.filled]
+
+
+def _other_figures(runs: StoredRuns) -> dict[str, tuple[str, Figure]]:
+    """Figures of linear control and Distracting Control."""
+    figures = curve_figures(run.result for run in runs.of("distracting"))
+    linear = _whole(run.result for run in runs.of("lqr"))
+    if group_lqr(linear):
+        caption = "Linear control: error in an unseen environment, 99 % intervals; black lines are the paper's means"
+        figures["lqr"] = (caption, error_bars(linear))
+    return figures
+
+
+def _whole(results: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [result for result in results if "runs" in result]
 
 
 def _result_figures(

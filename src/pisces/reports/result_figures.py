@@ -61,9 +61,11 @@ def banded_curves(groups: Mapping[str, Sequence[Result]], value: str, title: str
     return figure
 
 
-def curve_matrix(results: Sequence[Result], value: str) -> tuple[FloatArray, FloatArray]:
-    """The evaluations that all runs share: their iterations [k], and the values by run, [n, k]."""
-    curves = [{row["iteration"]: row[value] for row in result["curve"] if value in row} for result in results]
+def curve_matrix(results: Sequence[Result], value: str, clock: str = "iteration") -> tuple[FloatArray, FloatArray]:
+    """The evaluations that all runs share: their iterations or steps [k], and the values by run, [n, k]."""
+    curves = [
+        {row[clock]: row[value] for row in result["curve"] if clock in row and value in row} for result in results
+    ]
     shared = sorted(set.intersection(*(set(curve) for curve in curves)))
     return np.array(shared, dtype=np.float64), np.array([[curve[i] for i in shared] for curve in curves])
 

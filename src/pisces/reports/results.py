@@ -69,7 +69,7 @@ class StoredRun:
     @property
     def setting(self) -> str:
         """The config without the seed, as canonical JSON: runs that agree in it differ by chance alone."""
-        rest = {name: value for name, value in self.config.items() if name != "seed"}
+        rest = {name: value for name, value in self.config.items() if name not in ("seed", "seeds")}
         return json.dumps(rest, sort_keys=True)
 
     @property
@@ -120,17 +120,18 @@ def read_runs(roots: Sequence[Path]) -> StoredRuns:
     for root in roots:
         if not root.is_dir():
             raise UserError(f"expected a folder of runs, got {str(root)!r}, which is not a folder")
-    chosen: dict[tuple[str, str], StoredRun] = {}
+    chosen: dict[tuple[str, str, str], StoredRun] = {}
     skipped = []
     for path, content in _read_all(_result_files(roots)).items():
-        problem = "not a readable result" if content is None else _problem(content)
-        if content is None or problem is not None:
-            skipped.append(f"{path}: {problem}")
-            continue
-        run = StoredRun(path.parent, content)
-        key = (run.experiment, json.dumps(run.config, sort_keys=True))
-        if key not in chosen or (run.has_checkpoint and not chosen[key].has_checkpoint):
-            chosen[key] = run
+        for result in [None] if content is None else _single_runs(content):
+            problem = "not a readable result" if result is None else _problem(result)
+            if result is None or problem is not None:
+                skipped.append(f"{path}: {problem}")
+                continue
+            run = StoredRun(path.parent, result)
+            key = (run.experiment, run.setting, str(run.config["seed"]))
+            if key not in chosen or (run.has_checkpoint and not chosen[key].has_checkpoint):
+                chosen[key] = run
     order = sorted(chosen.values(), key=lambda run: (run.experiment, run.setting, int(run.config["seed"])))
     return StoredRuns(tuple(order), tuple(skipped))
 
@@ -177,6 +178,16 @@ def _read(path: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and isinstance(content.get("config"), dict) else None
 
 
+def _single_runs(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Takes a result of several seeds, as linear control has them, apart; others stay as they are."""
+    rows = result.get("runs")
+    if any(name in result for name in HEADLINES) or not isinstance(rows, list) or not rows:
+        return [result]
+    if not all(isinstance(row, dict) and "seed" in row for row in rows):
+        return [result]
+    return [{**row, "runs": [row], "config": {**result["config"], "seed": row["seed"]}} for row in rows]
+
+
 def _problem(result: Mapping[str, Any]) -> str | None:
     """Says what a result lacks, or None if it is whole."""
     headline = next((name for name in HEADLINES if name in result), None)
@@ -184,12 +195,29 @@ def _problem(result: Mapping[str, Any]) -> str | None:
         return f"none of {', '.join(HEADLINES)} in it; a result of another version?"
     wrong = [name for name in result if name == headline or name.endswith("solved_percent")]
     wrong = [name for name in wrong if not _is_number(result[name])]
+    if headline == "error" and result["error"] is None:
+        return f"seed {result['config'].get('seed')} is unstable in the unseen environment: no finite error to show"
     if wrong:
         return f"expected a finite number as {wrong[0]}"
     config = result["config"]
     if not isinstance(config.get("method"), str) or not isinstance(config.get("seed"), int):
         return "a config without method and seed"
-    return _jumping_problem(result) if HEADLINES[headline] == "jumping" else None
+    problems = {"jumping": _jumping_problem, "distracting": _distracting_problem}
+    check = problems.get(HEADLINES[headline])
+    return None if check is None else check(result)
+
+
+def _distracting_problem(result: Mapping[str, Any]) -> str | None:
+    config, protocol = result["config"], result["config"].get("protocol")
+    if protocol is None:
+        return None  # too little to stand in tables, enough for the list of runs
+    if not all(isinstance(config.get(name), str) for name in ("task", "init", "preset")):
+        return "a config without task, init and preset"
+    if not isinstance(protocol, dict) or not all(_is_number(protocol.get(name)) for name in ("steps", "frame_size")):
+        return "a protocol without steps and frame_size"
+    if not _is_number(result.get("train_return")):
+        return "expected a finite number as train_return"
+    return None if _is_curve(result.get("curve", [])) else "expected rows of numbers in curve"
 
 
 def _jumping_problem(result: Mapping[str, Any]) -> str | None:
@@ -209,9 +237,13 @@ def _jumping_problem(result: Mapping[str, Any]) -> str | None:
         return "expected solved and actions as strings of 0 and 1"
     if not all(isinstance(row, dict) and row.keys() >= TASK_KEYS for row in result["train_tasks"]):
         return "expected train_tasks with obstacle_position, floor_height and color"
-    if not all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in result.get("curve", [])):
+    if not _is_curve(result.get("curve", [])):
         return "expected rows of numbers in curve"
     return None if _is_number(config.get("epsilon") or 0) else "expected a number as epsilon"
+
+
+def _is_curve(rows: Any) -> bool:
+    return isinstance(rows, list) and all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in rows)
 
 
 def _is_number(value: Any) -> bool:

@@ -20,29 +20,44 @@ class Cell:
     """Our runs, and what the paper reports for them."""
 
     values: tuple[float, ...] = ()
-    """One percentage per run."""
+    """One number per run."""
     published: Published | None = None
     """The paper's number."""
     spread: str = "deviation"
     """What stands in parentheses, as in the paper: "deviation" or "error"."""
     confidence: float = 0.95
     """Of the interval that Markdown shows."""
-    source: tuple[str, str, bool, float] | None = None
-    """The runs behind it: method, grid, whether with colours, and epsilon."""
+    source: tuple[Any, ...] | None = None
+    """The runs behind it, e.g. method, grid, whether with colours, and epsilon."""
+    limits: tuple[float, float] = (0.0, 100.0)
+    """Smallest and largest possible mean, at which intervals are cut off."""
+    digits: int = 1
+    """Digits after the point."""
+    compared: bool = True
+    """Whether the paper's number stands beside ours, be it a dash."""
 
     def __str__(self) -> str:
-        return f"{self.ours()} / {self.published or '–'}"
+        if not self.compared:
+            return self.ours()
+        if self.published is None or self.digits:
+            return f"{self.ours()} / {self.published or '–'}"
+        return f"{self.ours()} / {self.published.mean:.0f} ({self.published.deviation:.0f})"
 
     def ours(self) -> str:
         """Mean, spread, number of seeds and interval."""
         if not self.values:
             return "–"
         told = summarize(self.values)
-        interval = percent_interval(self.values, self.confidence)
+        interval, digits = self.interval(self.confidence), self.digits
         if interval is None:
-            return f"**{told.mean:.1f}**, n={told.count}"
+            return f"**{told.mean:.{digits}f}**, n={told.count}"
         spread = told.deviation if self.spread == "deviation" else told.error
-        return f"**{told.mean:.1f}** ({spread:.1f}), n={told.count} [{interval[0]:.1f}, {interval[1]:.1f}]"
+        ends = f"[{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
+        return f"**{told.mean:.{digits}f}** ({spread:.{digits}f}), n={told.count} {ends}"
+
+    def interval(self, confidence: float) -> tuple[float, float] | None:
+        """Student's interval of the mean, cut off at the limits; None for a single run."""
+        return cut_interval(self.values, confidence, self.limits)
 
 
 @dataclass(frozen=True)
@@ -98,15 +113,20 @@ def csv_numbers(cell: Cell) -> list[str]:
     told = summarize(cell.values)
     numbers: list[Any] = [told.mean, told.deviation, told.error, told.median, told.interquartile_mean]
     for confidence in (0.95, 0.99):
-        numbers += percent_interval(cell.values, confidence) or ("", "")
+        numbers += cell.interval(confidence) or ("", "")
     shown = ["" if value != value or value == "" else f"{value:.6g}" for value in numbers]
     return [str(told.count), *shown, *map(str, published)]
 
 
 def percent_interval(values: Sequence[float], confidence: float) -> tuple[float, float] | None:
     """Student's interval of a mean of percentages, cut off at 0 and 100; None for a single run."""
+    return cut_interval(values, confidence, (0.0, 100.0))
+
+
+def cut_interval(values: Sequence[float], confidence: float, limits: tuple[float, float]) -> tuple[float, float] | None:
+    """Student's interval of a mean, cut off at the limits; None for a single run."""
     interval = mean_interval(values, confidence)
-    return None if interval is None else (max(interval.low, 0.0), min(interval.high, 100.0))
+    return None if interval is None else (max(interval.low, limits[0]), min(interval.high, limits[1]))
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

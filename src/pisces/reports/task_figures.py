@@ -13,6 +13,7 @@ from pisces.augment import apply_kernel, random_kernel
 from pisces.envs.grids import GRID_HEIGHTS, GRID_POSITIONS, split_tasks
 from pisces.envs.jumping import DECISIONS, HALVES, Color, JumpingTask, optimal_halves, optimal_heights, render_halves
 from pisces.experiments.jumping_data import task_metrics
+from pisces.experiments.jumping_mdp import episode_bisimulation
 from pisces.reports.figures import TRAINING, draw_tiles
 
 FloatArray = NDArray[np.float64]
@@ -27,8 +28,8 @@ def _trajectory_metric(name: str) -> TaskMetric:
 
 
 METRICS: Mapping[str, TaskMetric] = {
-    # Full bisimulation (a maximum over actions, which needs the whole MDPs) takes its place here.
     "Policy similarity metric": _trajectory_metric("psm"),
+    "Bisimulation": episode_bisimulation,
     "π*-bisimulation": _trajectory_metric("bisimulation"),
     "True similarity": lambda x, y, discount: (task_metrics([(x, y)], "true", discount)[0] != 0).astype(np.float64),
 }

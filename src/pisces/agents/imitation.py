@@ -202,7 +202,7 @@ class ImitationAgent:
 
     def _draw_copy(self, task: int, rng: np.random.Generator) -> NDArray[np.int64]:
         copy = rng.integers(self.data.copies) if self.data.copies > 1 else 0
-        return self.data.episodes[task, copy]
+        return np.asarray(self.data.episodes[task, copy])
 
     def _draw_kernel(self, rng: np.random.Generator, batch: bool = False) -> Tensor | None:
         settings = self.settings

@@ -118,7 +118,8 @@ class Replay:
     def _observations(self, numbers: NDArray[np.int64], places: NDArray[Any]) -> NDArray[np.uint8]:
         # Frames before an episode's first one are that first one.
         back = np.minimum(np.arange(self.frame_stack - 1, -1, -1)[None, :], places[:, None])
-        return _gather((numbers[:, None] - back) % self.slots, self._frames)
+        stacked: NDArray[np.uint8] = _gather((numbers[:, None] - back) % self.slots, self._frames)
+        return stacked
 
     def _draw(self, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
         low = max(self.written - self._kept, 0) + (self.frame_stack if self.written > self._kept else 0)

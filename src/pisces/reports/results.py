@@ -159,8 +159,16 @@ def _read_all(paths: Iterable[Path]) -> dict[Path, dict[str, Any] | None]:
     # Thousands of results are millions of objects, none of them garbage, which the collector would visit in vain.
     collecting = gc.isenabled()
     gc.disable()
+    shared: list[Any] = []
     try:
-        return {path: _read(path) for path in paths}
+        contents = {}
+        for path in paths:
+            contents[path] = content = _read(path)
+            # Nearly all runs list the same tasks; keeping one list instead of thousands saves most of the memory.
+            if content is not None and "tasks" in content:
+                shared = shared if shared == content["tasks"] else content["tasks"]
+                content["tasks"] = shared
+        return contents
     finally:
         if collecting:
             gc.enable()

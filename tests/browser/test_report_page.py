@@ -8,6 +8,7 @@ import pytest
 from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_halves
 from pisces.experiments.jumping_data import task_metrics
 from pisces.experiments.jumping_mdp import episode_bisimulation
+from pisces.reports.diagnosis import diagnose_run
 from pisces.reports.report import write_report
 from pisces.reports.results import read_runs
 
@@ -278,6 +279,20 @@ def test_points_of_the_embedding_show_their_frames(page):
     assert page.locator("#point-caption").inner_text().startswith("Obstacle at 40, step 22")
 
 
+def test_diagnosis_names_the_tasks_where_the_agent_breaks(page, root):
+    run = next(run for run in read_runs([root]).runs if run.has_checkpoint)
+    one = diagnose_run(run)
+    assert page.locator("#diagnosis-words").inner_text() == one.words()
+    (cells,) = (row.locator("td").all_inner_texts() for row in page.locator("#diagnosis-runs tbody tr").all())
+    assert cells[0] == "randconv+pse, wide, seed 0"
+    assert float(cells[1]) == pytest.approx(100 * one.found.alignment, abs=0.06)
+    assert cells[-1] == one.breaks_most()
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("#diagnosis-tasks tbody tr").all()]
+    assert len(rows) == len(one.tasks)
+    assert rows[0][0] == one.breaks_most()
+    assert not page.locator("#diagnosis-none").is_visible()
+
+
 def test_text_of_runs_never_runs(page):
     assert EVIL in page.locator("#results-table").inner_text()
     page.locator("#results-table").get_by_role("button", name=EVIL).click()
@@ -298,7 +313,8 @@ def test_tab_reaches_every_part(page):
         page.keyboard.press("Tab")
         last = page.evaluate("document.activeElement.closest('section')?.id")
         reached.append(last)
-    assert [name for name in dict.fromkeys(reached) if name] == ["results", "paper", "compare", "metric", "embedding"]
+    parts = ["results", "paper", "compare", "metric", "embedding", "diagnosis"]
+    assert [name for name in dict.fromkeys(reached) if name] == parts
 
 
 def test_phone_and_dark(browser, report):
@@ -318,6 +334,7 @@ def test_without_checkpoints_the_page_says_so(browser, tmp_path, write_run):
     write_run(tmp_path / "runs")
     page = open_page(browser, write_report([tmp_path / "runs"], tmp_path / "out", "none").page)
     assert page.locator("#embedding-none").is_visible()
+    assert page.locator("#diagnosis-none").is_visible()
     assert not page.locator("#learned").is_visible()
     assert "needs a run with its checkpoint" in page.locator("#pair").inner_text()
     assert page.problems == []

@@ -8,7 +8,7 @@ import pytest
 from pisces.envs.grids import split_tasks
 from pisces.envs.videos import find_videos
 from pisces.errors import UserError
-from pisces.experiments import distracting_data, distracting_run, jumping_run, lqr_run
+from pisces.experiments import distracting_data, distracting_run, grid_transfer_run, jumping_run, lqr_run
 from pisces.experiments.progress import Progress
 from pisces.experiments.search_space import Choice
 from pisces.experiments.store import LockedError
@@ -36,6 +36,10 @@ class ValidationRow(Guarded):
 
 class LQRResult(Guarded):
     allowed = ("runs", "validation_error")
+
+
+class GridRow(Guarded):
+    allowed = ("validation_levels_percent",)
 
 
 def config_of(name, method, options=None, seeds=(1, 2), **changes):
@@ -118,6 +122,37 @@ def test_distracting_reads_nothing_of_an_evaluation(monkeypatch, tmp_path):
     assert stages == ["pretrain", "pairs", "pairs", "train"]
 
 
+def grid_row(value):
+    return GridRow(train_levels_percent=-1, validation_levels_percent=value, test_levels_percent=-1)
+
+
+def test_grid_reads_the_validation_levels_only(monkeypatch, tmp_path):
+    tried = []
+
+    def run(config, out, listeners):
+        tried.append(config.settings)
+        if len(tried) == 1:
+            raise LockedError("busy")
+        for step in (1, 2):
+            listeners[0](Progress(step * 9, 36, evaluation=grid_row(config.seed * 10 + step)))
+        return SimpleNamespace(read_json=lambda name: grid_row(config.seed * 10 + 5))
+
+    monkeypatch.setattr(grid_transfer_run, "run", run)
+    monkeypatch.setattr("pisces.experiments.tunable.WAIT_SECONDS", 0)
+    told = []
+    config = config_of("grid", "ppo+pse", fixed={"steps": 600})
+    score = tunable("grid").score(config, settings_of(config), tmp_path, lambda *args: told.append(args))
+    assert score == 20
+    assert told == [(1, 11), (2, 12), (5, 18), (6, 18.5)]
+    assert {(one.steps, one.learning_rate, one.updates) for one in tried} == {(600, 2e-4, 1)}
+
+
+def test_grid_searches_the_callback_only_where_there_is_one():
+    assert [dimension.name for dimension in tunable("grid").space("ppo")] == ["learning_rate"]
+    names = {dimension.name for dimension in tunable("grid").space("ppo+pse")}
+    assert {"learning_rate", "similarity_rate", "temperature", "scale"} <= names
+
+
 def test_validation_videos_neither_train_nor_test(tmp_path):
     assert not set(find_videos("validation").sources) & {*find_videos("train", count=60).sources}
     assert not set(find_videos("validation").sources) & {*find_videos("test").sources}
@@ -130,9 +165,10 @@ def test_distracting_grid_is_the_papers():
 
 @pytest.mark.parametrize("name", TUNABLES)
 def test_every_method_has_a_space_of_its_own_settings(name):
-    from pisces.experiments import distracting, jumping, lqr
+    from pisces.experiments import distracting, grid_transfer, jumping, lqr
 
-    methods = {"jumping": jumping, "lqr": lqr, "distracting": distracting}[name].METHODS
+    modules = {"jumping": jumping, "lqr": lqr, "distracting": distracting, "grid": grid_transfer}
+    methods = modules[name].METHODS
     for method in methods:
         config = config_of(name, method)
         assert {dimension.name for dimension in config.space} <= set(tunable(name).settings)

@@ -182,6 +182,18 @@ def test_command_prints_settings_that_can_be_pasted(tmp_path, capsys):
     assert "going on with a study of 1 trials" in capsys.readouterr().out
 
 
+def test_the_grid_benchmark_is_tuned_on_its_validation_levels(tmp_path, capsys):
+    pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed: pip install '.[sb3]'")
+    words = ["--preset", "smoke", "--seeds", "1000", "--trials", "1", "--set", "steps=1024", "similarity_start=0"]
+    assert main(["tune", "grid", *words, "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "pisces train grid --method ppo+pse --preset smoke --set steps=1024 similarity_start=0" in printed
+    (study,) = (json.loads(path.read_text()) for path in tmp_path.rglob("tuning.json"))
+    (run,) = (json.loads(path.read_text()) for path in tmp_path.rglob("result.json"))
+    assert study["best"]["score"] == run["validation_levels_percent"]
+    assert study["best"]["settings"].items() <= run["config"]["settings"].items()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -133,6 +133,38 @@ def tune_distracting(
     _tune("distracting", method, preset, seeds, options, set, search, sampler, pruner, trials, workers, out)
 
 
+@tune.command(name="grid")
+def tune_grid(
+    method: str = "ppo+pse",
+    preset: str = "standard",
+    seeds: str = "1000-1003",
+    trials: int = 30,
+    set: tuple[str, ...] = (),
+    search: tuple[str, ...] = (),
+    sampler: str = "tpe",
+    pruner: str = "median",
+    workers: int = 1,
+    out: Path = Path("tuning"),
+) -> None:
+    """Search for settings of PPO and its similarity loss that solve the most validation levels of the grid.
+
+    The same command goes on with a study that was stopped, and several commands at once share the work.
+
+    Args:
+        method: ppo, or ppo+pse with policy similarity embeddings.
+        preset: standard (about ten seconds of one core per seed) or smoke.
+        seeds: every trial trains all of them and is scored by the mean; keep them apart from the seeds you report.
+        trials: number of trials in all; a larger number later goes on with the same study.
+        set: settings of all trials as name=value.
+        search: what to search instead of the method's usual space: name=low:high, name=low:high:log or name=a,b,c.
+        sampler: tpe, random, or grid (choices only).
+        pruner: median, halving or none: when to give up on a trial early.
+        workers: worker processes, one thread each.
+        out: root of the studies.
+    """
+    _tune("grid", method, preset, seeds, {}, set, search, sampler, pruner, trials, workers, out)
+
+
 def _tune(
     experiment: str,
     method: str,

@@ -22,6 +22,8 @@ TEST_LEVELS = range(1000, 1500)
 FIRST_TRAINING_LEVEL = 10_000
 MOST_TRAINING_LEVELS = 32
 """As many environments run at once; the training levels share them."""
+EVALUATIONS = 4
+"""Parts of a run; the agent is evaluated after each on its training levels and the validation levels."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from pisces.envs.crossing import STEPS, CrossingEnv
 from pisces.experiments.grid_transfer import (
+    EVALUATIONS,
     EXPERIMENT,
     MOST_TRAINING_LEVELS,
     TEST_LEVELS,
@@ -141,7 +142,7 @@ def evaluate(model: PPO, config: GridConfig, test: bool = True) -> dict[str, flo
 
 
 class _ProgressCallback(BaseCallback):
-    """Tells listeners how far training is, and evaluates on training and validation levels four times."""
+    """Tells listeners how far training is, and evaluates on training and validation levels."""
 
     def __init__(self, config: GridConfig, listeners: Sequence[Listener]) -> None:
         super().__init__()
@@ -155,7 +156,7 @@ class _ProgressCallback(BaseCallback):
         model, total = self.model, self.config.settings.steps
         assert isinstance(model, PPO)
         evaluation = None
-        if model.num_timesteps >= total * (len(self.rows) + 1) / 4:
+        if model.num_timesteps >= total * (len(self.rows) + 1) / EVALUATIONS:
             shares = evaluate(model, self.config, test=False)
             evaluation = {"iteration": model.num_timesteps, **shares}
             self.rows.append(evaluation)

@@ -1,4 +1,4 @@
-"""What can be tuned: the space that each experiment searches, and the score of one combination of settings.
+"""What can be tuned: the experiments, and the score of one combination of settings of each.
 
 Scores come from validation data alone. Results and curves of runs also hold test numbers; nothing here looks at them.
 """
@@ -16,9 +16,10 @@ from pisces.agents.drq_settings import DrQSettings
 from pisces.agents.linear_settings import LinearSettings
 from pisces.agents.settings import ImitationSettings
 from pisces.errors import UserError, unknown_name
-from pisces.experiments import distracting, jumping, lqr
+from pisces.experiments import distracting, grid_transfer, jumping, lqr
+from pisces.experiments.default_spaces import distracting_space, grid_space, jumping_space, lqr_space
 from pisces.experiments.progress import Listener, Progress
-from pisces.experiments.search_space import Choice, Range, Space, space_as_dict
+from pisces.experiments.search_space import Space, space_as_dict
 from pisces.experiments.store import LockedError, RunConfig, RunFolder
 
 Report = Callable[[int, float], None]
@@ -35,7 +36,7 @@ class TuningConfig:
     """A study: what is tuned, and how. Equal configs share a study."""
 
     experiment: str
-    """"jumping", "lqr" or "distracting"."""
+    """"jumping", "lqr", "distracting" or "grid"."""
     method: str
     """The method whose settings are searched."""
     preset: str
@@ -101,44 +102,6 @@ def tunable(name: str) -> Tunable:
     return TUNABLES[name]
 
 
-def jumping_space(method: str) -> Space:
-    """The step size, and what the method's losses have."""
-    settings = _method(method, jumping.METHODS)
-    space: list[Range] = [Range("learning_rate", 2e-4, 2e-2, log=True)]
-    if settings.l2_coefficient:
-        space.append(Range("l2_coefficient", 1e-6, 1e-2, log=True))
-    if settings.dropout:
-        space.append(Range("dropout", 0.0, 0.6))
-    if settings.auxiliary == "contrastive":
-        space += [Range("temperature", 0.05, 2.0, log=True), Range("scale", 1e-3, 1.0, log=True)]
-        space.append(Range("coefficient", 0.1, 30.0, log=True))
-    if settings.auxiliary == "l2":
-        space.append(Range("coefficient", 1e-7, 1.0, log=True))
-    return tuple(space)
-
-
-def lqr_space(method: str) -> Space:
-    """The step size, and the weight of the method's penalty."""
-    settings = _method(method, lqr.METHODS)
-    rate = Range("learning_rate", 1e-4, 1e-2, log=True)
-    if settings.aggregation:
-        return (Range("aggregation", 1e3, 1e9, log=True), rate)
-    return (Range("sparsity", 1e-7, 1e-3, log=True), rate) if settings.sparsity else (rate,)
-
-
-def distracting_space(method: str) -> Space:
-    """For drq+pse the paper's grid (App. H, arXiv:2101.05265); for drq the step size."""
-    if _method(method, distracting.METHODS):
-        return (Choice("temperature", (0.01, 0.1, 1.0)), Choice("coefficient", (1.0, 3.0, 10.0)))
-    return (Choice("learning_rate", (3e-4, 1e-3, 3e-3)),)
-
-
-def _method(name: str, methods: Mapping[str, Any]) -> Any:
-    if name not in methods:
-        raise unknown_name("method", name, methods)
-    return methods[name]
-
-
 def validation_solved(row: Mapping[str, Any], colors: bool) -> float:
     """The share of the validation tasks that an evaluation found solved; nothing else of it is read."""
     names = ("red_", "green_") if colors else ("",)
@@ -200,6 +163,22 @@ def score_distracting(config: TuningConfig, changes: Mapping[str, Any], runs: Pa
     return _mean(scores)
 
 
+def score_grid(config: TuningConfig, changes: Mapping[str, Any], runs: Path, report: Report) -> float:
+    """Mean percentage of the validation levels that are solved at the end of a run."""
+    from pisces.experiments.grid_transfer_run import run
+
+    def read(row: Mapping[str, Any]) -> float:
+        return float(row["validation_levels_percent"])
+
+    scores: list[float] = []
+    for seed in config.seeds:
+        chosen = _grid(config, changes, seed)
+        listen = _listener(scores, grid_transfer.EVALUATIONS, read, report)
+        folder = _patiently(lambda chosen=chosen, listen=listen: run(chosen, runs, [listen]))  # type: ignore[misc]
+        scores.append(read(folder.read_json("result.json")))
+    return _mean(scores)
+
+
 def _listener(
     before: list[float], evaluations: int, read: Callable[[Mapping[str, Any]], float], report: Report
 ) -> Listener:
@@ -245,6 +224,10 @@ def _distracting(config: TuningConfig, changes: Mapping[str, Any], seed: int) ->
     )
 
 
+def _grid(config: TuningConfig, changes: Mapping[str, Any], seed: int) -> grid_transfer.GridConfig:
+    return grid_transfer.make_config(config.method, seed, config.preset, {**config.fixed, **changes})
+
+
 TUNABLES: Mapping[str, Tunable] = {
     "jumping": Tunable(
         "validation tasks solved, %",
@@ -262,5 +245,13 @@ TUNABLES: Mapping[str, Tunable] = {
         distracting_space,
         _distracting,
         score_distracting,
+    ),
+    "grid": Tunable(
+        "validation levels solved, %",
+        "maximize",
+        asdict(grid_transfer.GridSettings()),
+        grid_space,
+        _grid,
+        score_grid,
     ),
 }

@@ -51,10 +51,7 @@ def embed_run(run: StoredRun, projection: str, seed: int = 0) -> Embedding:
     """Embeds the optimal episodes of all obstacle positions and three floor heights with a run's agent."""
     color: Color = "red" if run.config.get("colors") else "white"
     tasks, encoder = _episodes(color)
-    policy = load(run.folder)
-    if not isinstance(policy, JumpingPolicy):
-        raise UserError(f"expected a run of the jumping task, got {str(run.folder)!r}")
-    vectors = policy.embed_all(encoder).astype(np.float64)
+    vectors = load_jumping(run).embed_all(encoder).astype(np.float64)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     units = (vectors / np.maximum(lengths, 1e-12)).reshape(len(tasks), DECISIONS, -1)
     drawn = tuple(t for t in tasks if t.obstacle_position in SHOWN_POSITIONS and t.floor_height == SHOWN_HEIGHT)
@@ -63,11 +60,24 @@ def embed_run(run: StoredRun, projection: str, seed: int = 0) -> Embedding:
     return Embedding(tasks, quantize(units), points, drawn, projection.upper())
 
 
+def load_jumping(run: StoredRun) -> JumpingPolicy:
+    """Loads a run's agent."""
+    policy = load(run.folder)
+    if not isinstance(policy, JumpingPolicy):
+        raise UserError(f"expected a run of the jumping task, got {str(run.folder)!r}")
+    return policy
+
+
 @cache
 def _episodes(color: Color) -> tuple[tuple[JumpingTask, ...], Encoder]:
     tasks = tuple(JumpingTask(p, h, color) for h in HEIGHTS for p in GRID_POSITIONS)
+    return tasks, optimal_encoder(tasks)
+
+
+def optimal_encoder(tasks: Sequence[JumpingTask]) -> Encoder:
+    """What `JumpingPolicy.embed_all` needs to embed the optimal episodes of tasks, one after the other."""
     observations = np.concatenate([stack_frames(optimal_halves(task)) for task in tasks])
-    return tasks, make_encoder(observations, torch.device("cpu"))
+    return make_encoder(observations, torch.device("cpu"))
 
 
 def quantize(units: FloatArray, dimensions: int = DIMENSIONS) -> NDArray[np.int8]:

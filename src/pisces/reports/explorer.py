@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 import pisces
 from pisces.experiments import distracting, grid_transfer, jumping, lqr
 from pisces.reports import page
+from pisces.reports.diagnosis import NOTE, RunDiagnosis, packed_diagnosis
 from pisces.reports.distracting import distracting_source
 from pisces.reports.embeddings import HEIGHTS, SHOWN_HEIGHT, Embedding
 from pisces.reports.grid import grid_source
@@ -26,7 +27,7 @@ from pisces.reports.tables import Cell, Table
 
 SCRIPTS = (
     *("page", "page_table", "page_compare", "page_curves"),
-    *("page_bisimulation", "page_metric", "page_embedding", "page_start"),
+    *("page_bisimulation", "page_metric", "page_embedding", "page_diagnosis", "page_start"),
 )
 MEASURES: Mapping[str, str] = {
     "test_solved_percent": "unseen tasks solved (%)",
@@ -77,6 +78,11 @@ def label_of(run: StoredRun) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def run_label(run: StoredRun) -> str:
+    """Names a single run."""
+    return f"{label_of(run)}, seed {run.config['seed']}"
+
+
 def where_of(run: StoredRun) -> str:
     """Says what a run was trained on: grid, number of distractors, or control task."""
     if "distractors" in run.config:
@@ -99,7 +105,10 @@ def changes_of(run: StoredRun) -> str:
 
 
 def page_data(
-    runs: StoredRuns, tables: Sequence[Table], embeddings: Sequence[tuple[StoredRun, Embedding]]
+    runs: StoredRuns,
+    tables: Sequence[Table],
+    embeddings: Sequence[tuple[StoredRun, Embedding]],
+    diagnoses: Sequence[tuple[str, RunDiagnosis]] = (),
 ) -> dict[str, Any]:
     """All that the page's scripts need, in JSON values; long lists are base64 strings of bits or numbers."""
     groups = settings_of(runs)
@@ -109,6 +118,7 @@ def page_data(
         "runs": packed,
         "tables": [_packed_table(table, groups) for table in tables],
         "embeddings": [_packed_embedding(run, embedding) for run, embedding in embeddings],
+        "diagnoses": [packed_diagnosis(label, one) for label, one in diagnoses],
     }
 
 
@@ -216,7 +226,7 @@ def _packed_table(table: Table, groups: Sequence[Sequence[StoredRun]]) -> dict[s
 
 def _packed_embedding(run: StoredRun, embedding: Embedding) -> dict[str, Any]:
     return {
-        "label": f"{label_of(run)}, seed {run.config['seed']}",
+        "label": run_label(run),
         "color": embedding.tasks[0].color,
         "heights": list(HEIGHTS),
         "size": embedding.directions.shape[2],
@@ -241,7 +251,7 @@ def explorer_page(
     told = "".join(f"<li>{escape(note)}</li>" for note in notes)
     gallery = page.row(page.image(figure, caption) for caption, figure in figures.items())
     body = page.asset("page.html")
-    for name, part in {"COUNTS": escape(counts), "NOTES": told, "FIGURES": gallery}.items():
+    for name, part in {"COUNTS": escape(counts), "NOTES": told, "DIAGNOSIS": escape(NOTE), "FIGURES": gallery}.items():
         body = body.replace(f"<!-- {name} -->", part)
     script = "'use strict';\n(() => {\n" + "\n".join(page.asset(f"{name}.js") for name in SCRIPTS) + "\n})();\n"
     return page.page("pisces: report", [body], data, script)

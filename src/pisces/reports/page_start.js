@@ -6,4 +6,5 @@ startPaperTables();
 startComparison();
 startMetric();
 startEmbedding();
+startDiagnosis();
 document.documentElement.dataset.ready = "yes";

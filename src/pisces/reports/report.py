@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.store import write_atomically
 from pisces.reports import result_figures, task_figures
+from pisces.reports.diagnosis import RunDiagnosis, diagnose_run, diagnosis_csv, diagnosis_markdown
 from pisces.reports.distracting import curve_figures, distracting_tables
 from pisces.reports.embeddings import PROJECTIONS, Embedding, embed_run, embedding_figure, has_umap
-from pisces.reports.explorer import explorer_page, label_of, page_data, settings_of
+from pisces.reports.explorer import explorer_page, label_of, page_data, run_label, settings_of
 from pisces.reports.jumping_tables import (
     TABLE_1,
     aggregate_table,
@@ -67,12 +68,13 @@ def write_report(roots: Sequence[Path], out: Path, projection: str = "umap", mix
     results = [run.result for run in runs.of("jumping")]
     tables = _tables(runs)
     embeddings = _embeddings(runs, projection, notes)
+    diagnoses = _diagnoses([run for run, _ in embeddings], notes)
     figures = _figures(runs, embeddings)
     page = out / "report.html"
     shown = {caption: figure for name, (caption, figure) in figures.items() if not name.startswith("solved_")}
-    text = explorer_page(runs, page_data(runs, tables, embeddings), notes, shown)
+    text = explorer_page(runs, page_data(runs, tables, embeddings, diagnoses), notes, shown)
     try:
-        files = [*_write_tables(tables, aggregate_table(results), out), *_write_figures(figures, out)]
+        files = [*_write_tables(tables, _other_tables(results, diagnoses), out), *_write_figures(figures, out)]
         _write(page, text)
     except OSError as error:
         raise UserError(f"expected a folder that can be written to, got {str(out)!r}: {error.strerror}") from error
@@ -122,6 +124,17 @@ def _embeddings(runs: StoredRuns, projection: str, notes: list[str]) -> list[tup
     return embedded
 
 
+def _diagnoses(runs: Sequence[StoredRun], notes: list[str]) -> list[tuple[str, RunDiagnosis]]:
+    """Looks for where the embedded runs break; what can't be done becomes a note."""
+    found = []
+    for run in runs:
+        try:
+            found.append((run_label(run), diagnose_run(run)))
+        except UserError as error:
+            notes.append(f"Not diagnosed: {error}")
+    return found
+
+
 def _figures(runs: StoredRuns, embeddings: Sequence[tuple[StoredRun, Embedding]]) -> dict[str, tuple[str, Figure]]:
     """The figures whose data are there: file stem -> caption and figure."""
     figures = _other_figures(runs)
@@ -136,7 +149,7 @@ def _figures(runs: StoredRuns, embeddings: Sequence[tuple[StoredRun, Embedding]]
     }
     figures |= {name: (caption, draw()) for name, (caption, draw) in drawn.items()}
     if embeddings:
-        named = [(f"{label_of(run)}, seed {run.config['seed']}", embedding) for run, embedding in embeddings]
+        named = [(run_label(run), embedding) for run, embedding in embeddings]
         caption = "Embedded states: colours are tasks, numbers distances to the obstacle"
         figures["embeddings"] = (caption, embedding_figure(named))
     return figures
@@ -203,10 +216,20 @@ def _study_figures(results: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str,
     return figures
 
 
-def _write_tables(tables: Sequence[Table], aggregates: str, out: Path) -> list[Path]:
+def _other_tables(
+    results: Sequence[Mapping[str, Any]], diagnoses: Sequence[tuple[str, RunDiagnosis]]
+) -> dict[str, str]:
+    """The tables that are not in the paper's layout: file name -> content."""
+    aggregates = aggregate_table(results)
+    contents = {"aggregates.md": aggregates} if aggregates else {}
+    if diagnoses:
+        contents |= {"diagnosis.md": diagnosis_markdown(diagnoses), "diagnosis.csv": diagnosis_csv(diagnoses)}
+    return contents
+
+
+def _write_tables(tables: Sequence[Table], others: Mapping[str, str], out: Path) -> list[Path]:
     contents = {f"{table.name}.md": table.markdown() for table in tables}
-    contents |= {f"{table.name}.csv": table.csv() for table in tables}
-    contents |= {"aggregates.md": aggregates} if aggregates else {}
+    contents |= {f"{table.name}.csv": table.csv() for table in tables} | dict(others)
     return [_write(out / "tables" / name, text) for name, text in contents.items()]
 
 

@@ -28,10 +28,11 @@ def moving_texture(seed: int, size: int, frames: int = FRAMES) -> Clip:
     Returns:
         The clip, uint8 [frames, size, size, 3].
     """
-    rng = np.random.default_rng([seed, 6])
-    fields = [_noise_field(rng, size, frames) for _ in range(FIELDS)]
-    palette = _palette(rng)
-    things = [_Thing(rng) for _ in range(int(rng.integers(2, 5)))]
+    # The noise has a stream of its own: it draws more numbers for larger frames, and colours must not depend on that.
+    noise, look = np.random.default_rng([seed, 6]), np.random.default_rng([seed, 7])
+    fields = [_noise_field(noise, size, frames) for _ in range(FIELDS)]
+    palette = _palette(look)
+    things = [_Thing(look) for _ in range(int(look.integers(2, 5)))]
     clip = np.empty((frames, size, size, 3), dtype=np.uint8)
     for frame in range(frames):
         colors = _look_up(palette, fields[0][frame])
@@ -64,9 +65,9 @@ def _palette(rng: np.random.Generator) -> NDArray[np.float32]:
     """Draws colours around two hues, from dark to light, [PALETTE_COLORS, 3]."""
     hues = rng.random(2)
     rows = []
-    for value in np.linspace(0.15, 0.95, PALETTE_COLORS):
+    for value in np.linspace(0.15, 0.75, PALETTE_COLORS):
         hue = (hues[int(rng.integers(2))] + rng.normal(0, 0.04)) % 1
-        rows.append(colorsys.hsv_to_rgb(hue, rng.uniform(0.2, 0.75), value))
+        rows.append(colorsys.hsv_to_rgb(hue, rng.uniform(0.1, 0.55), value))
     return np.asarray(rng.permutation(rows), dtype=np.float32)
 
 
@@ -86,7 +87,7 @@ class _Thing:
         self.phase, self.speed = rng.uniform(0, 2 * np.pi, 2), rng.uniform(0.04, 0.14, 2)
         self.radius = rng.uniform(0.05, 0.16, 2)
         self.color = np.asarray(
-            colorsys.hsv_to_rgb(rng.random(), rng.uniform(0.2, 0.85), rng.uniform(0.3, 1)), np.float32
+            colorsys.hsv_to_rgb(rng.random(), rng.uniform(0.1, 0.65), rng.uniform(0.3, 0.85)), np.float32
         )
 
     def draw(self, colors: NDArray[np.float32], texture: NDArray[np.float32], frame: int) -> None:

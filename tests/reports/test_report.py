@@ -7,6 +7,7 @@ import pytest
 
 from pisces.cli import main
 from pisces.envs.jumping import JumpingTask
+from pisces.experiments import grid_transfer
 from pisces.experiments.jumping_data import task_metrics
 from pisces.reports import result_figures, task_figures
 from pisces.reports.embeddings import embed_run, embedding_figure, project, quantize
@@ -42,6 +43,17 @@ def reported(tmp_path_factory, write_run):
     (root / "damaged" / "result.json").write_text("{")
     assert main(["report", str(root), "--out", str(out), *PLAIN]) == 0
     return root, out
+
+
+def test_report_of_the_grid_benchmark(tmp_path):
+    for seed in (0, 1):
+        config = grid_transfer.make_config("ppo", seed).as_dict()
+        folder = tmp_path / "runs" / str(seed)
+        folder.mkdir(parents=True)
+        (folder / "result.json").write_text(json.dumps({"config": config, "test_levels_percent": 40.0 + seed}))
+    assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
+    (setting,) = embedded_data(tmp_path / "out" / "report.html")["settings"]
+    assert (setting["paper"], setting["summary"]["mean"]) == (None, 40.5)
 
 
 def test_report_writes_what_the_runs_allow(reported):

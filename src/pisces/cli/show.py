@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
+from rich.markup import escape
 from rich.table import Table
 
 from pisces.cli.terminal import console, errors
@@ -119,7 +120,7 @@ def doctor() -> None:
     findings = examine()
     table = Table("", "what", "detail", box=None)
     for finding in findings:
-        table.add_row(finding.state, finding.name, finding.detail)
+        table.add_row(finding.state, finding.name, escape(finding.detail))
     console.print(table)
     if any(finding.state == "broken" for finding in findings):
         raise SystemExit(1)

@@ -66,7 +66,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
     "cpu": {
         "frame_size": 48,
-        "steps": 200_000,
+        "steps": 100_000,
         "evaluations": 10,
         "evaluation_episodes": 10,
         "train_episodes": 5,
@@ -81,8 +81,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "second_stride": 2,
         "hidden_size": 256,
         "padding": 2,
-        "views": 1,
-        "auxiliary_frequency": 4,
+        "auxiliary_frequency": 2,
     },
     "smoke": {
         "frame_size": 24,

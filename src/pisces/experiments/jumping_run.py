@@ -13,6 +13,7 @@ import torch
 
 from pisces.agents.imitation import ImitationAgent, Losses
 from pisces.envs.jumping import JumpingTask
+from pisces.experiments.interrupts import Interrupts
 from pisces.experiments.jumping import EXPERIMENT, JumpingConfig
 from pisces.experiments.jumping_data import (
     TaskEvaluator,
@@ -88,9 +89,18 @@ class _Run:
         self.folder.keep_metrics([row for row in rows if row["iteration"] <= self.agent.iteration])
 
     def go_on(self) -> None:
-        agent = self.agent
         try:
+            self._train_on()
+        except KeyboardInterrupt:
+            self._save()
+            raise
+        self._finish()
+
+    def _train_on(self) -> None:
+        agent = self.agent
+        with Interrupts() as interrupts:
             while agent.iteration < agent.total_iterations:
+                interrupts.check()
                 losses = agent.train_iteration()
                 self.sums += np.array([getattr(losses, name) for name in LOSS_NAMES])
                 evaluation = self._evaluate() if self._evaluation_due() else None
@@ -99,10 +109,6 @@ class _Run:
                 progress = Progress(agent.iteration, agent.total_iterations, asdict(losses), evaluation)
                 for listener in self.listeners:
                     listener(progress)
-        except KeyboardInterrupt:
-            self._save()
-            raise
-        self._finish()
 
     def _evaluation_due(self) -> bool:
         every = -(-self.agent.total_iterations // self.config.settings.evaluations)

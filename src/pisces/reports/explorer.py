@@ -155,7 +155,7 @@ def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
 
 def _paper(run: StoredRun) -> float | None:
     source = source_of(run)
-    if source is None:
+    if source is None or run.experiment == "grid":  # the grid is ours, not the paper's
         return None
     if run.experiment != "jumping":
         linear = run.experiment == "lqr"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
+from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+from rich.table import Table
 
 from pisces.experiments.progress import Progress
 
@@ -74,3 +76,27 @@ def evaluation_text(row: Mapping[str, Any]) -> str:
         unseen = row[f"{kind}_levels_percent"]
         return f"{row['train_levels_percent']:.1f} % of training levels solved, {unseen:.1f} % of {kind} levels"
     return solved_text(row)
+
+
+class LiveTable:
+    """A table that is drawn again and again while it is entered, if there is a terminal to draw it on."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=2, transient=True)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def show(self, make: Callable[[], Table]) -> None:
+        """Draws what `make` returns; without a terminal it isn't called."""
+        if self._console.is_terminal:
+            self._live.update(make())

@@ -4,40 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from types import TracebackType
 
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
 from pisces.experiments.engine import Job, SweepState
-from pisces.reports.console import evaluation_text
+from pisces.reports.console import LiveTable, evaluation_text
 
 
-class SweepDisplay:
+class SweepDisplay(LiveTable):
     """A live table of a sweep; where there is no terminal, one line per finished run."""
 
     def __init__(self, jobs: Sequence[Job], console: Console) -> None:
-        self._jobs, self._console = jobs, console
+        super().__init__(console)
+        self._jobs = jobs
         self._started = time.monotonic()
         self._told = 0
-        self._live = Live(console=console, refresh_per_second=2, transient=True)
-
-    def __enter__(self) -> SweepDisplay:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
 
     def update(self, state: SweepState) -> None:
         """Shows the state of the sweep."""
-        if self._console.is_terminal:
-            self._live.update(self._table(state))
+        self.show(lambda: self._table(state))
         for index in state.ran[self._told :]:
             self._console.print(f"{len(state.done)}/{state.total} {self._name(index)} finished", soft_wrap=True)
         self._told = len(state.ran)

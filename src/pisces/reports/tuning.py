@@ -4,43 +4,30 @@ from __future__ import annotations
 
 import shlex
 import time
-from types import TracebackType
 
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
 from pisces.experiments.tunable import TuningConfig, tunable
 from pisces.experiments.tuning import TrialSummary, Tuning
+from pisces.reports.console import LiveTable
 
 SHOWN = 10
 """Trials in the summary."""
 
 
-class TuningDisplay:
+class TuningDisplay(LiveTable):
     """A live headline and the trials under way; where there is no terminal, one line per trial that has ended."""
 
     def __init__(self, config: TuningConfig, trials: int, console: Console) -> None:
-        self._config, self._trials, self._console = config, trials, console
+        super().__init__(console)
+        self._config, self._trials = config, trials
         self._started = time.monotonic()
         self._told: set[int] | None = None
-        self._live = Live(console=console, refresh_per_second=2, transient=True)
-
-    def __enter__(self) -> TuningDisplay:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
 
     def update(self, state: Tuning) -> None:
         """Shows the state of the study."""
-        if self._console.is_terminal:
-            self._live.update(self._table(state))
+        self.show(lambda: self._table(state))
         ended = [trial for trial in state.trials if trial.state != "running"]
         told = {trial.number for trial in ended} if self._told is None else self._told
         if self._told is None and ended:

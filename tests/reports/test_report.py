@@ -46,14 +46,18 @@ def reported(tmp_path_factory, write_run):
 
 
 def test_report_of_the_grid_benchmark(tmp_path):
+    levels = {"train_levels_percent": 100.0, "validation_levels_percent": 50.0}
     for seed in (0, 1):
         config = grid_transfer.make_config("ppo", seed).as_dict()
         folder = tmp_path / "runs" / str(seed)
         folder.mkdir(parents=True)
-        (folder / "result.json").write_text(json.dumps({"config": config, "test_levels_percent": 40.0 + seed}))
+        (folder / "result.json").write_text(
+            json.dumps({"config": config, **levels, "test_levels_percent": 40.0 + seed})
+        )
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
     (setting,) = embedded_data(tmp_path / "out" / "report.html")["settings"]
     assert (setting["paper"], setting["summary"]["mean"]) == (None, 40.5)
+    assert "**40.5**" in (tmp_path / "out" / "tables" / "grid.md").read_text()
 
 
 def test_report_writes_what_the_runs_allow(reported):

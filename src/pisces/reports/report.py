@@ -16,6 +16,7 @@ from pisces.reports.diagnosis import RunDiagnosis, diagnose_run, diagnosis_csv, 
 from pisces.reports.distracting import curve_figures, distracting_tables
 from pisces.reports.embeddings import PROJECTIONS, Embedding, embed_run, embedding_figure, has_umap
 from pisces.reports.explorer import explorer_page, label_of, page_data, run_label, settings_of
+from pisces.reports.grid import grid_table
 from pisces.reports.jumping_tables import (
     TABLE_1,
     aggregate_table,
@@ -65,7 +66,6 @@ def write_report(roots: Sequence[Path], out: Path, projection: str = "umap", mix
     notes += [f"Left out: {len(runs.skipped) - TOLD} more files"] if len(runs.skipped) > TOLD else []
     if len(runs.versions()) > 1:
         notes.append(f"Runs of several versions of pisces: {_versions(runs)}")
-    results = [run.result for run in runs.of("jumping")]
     tables = _tables(runs)
     embeddings = _embeddings(runs, projection, notes)
     diagnoses = _diagnoses([run for run, _ in embeddings], notes)
@@ -74,7 +74,7 @@ def write_report(roots: Sequence[Path], out: Path, projection: str = "umap", mix
     shown = {caption: figure for name, (caption, figure) in figures.items() if not name.startswith("solved_")}
     text = explorer_page(runs, page_data(runs, tables, embeddings, diagnoses), notes, shown)
     try:
-        files = [*_write_tables(tables, _other_tables(results, diagnoses), out), *_write_figures(figures, out)]
+        files = [*_write_tables(tables, _other_tables(runs, diagnoses), out), *_write_figures(figures, out)]
         _write(page, text)
     except OSError as error:
         raise UserError(f"expected a folder that can be written to, got {str(out)!r}: {error.strerror}") from error
@@ -216,12 +216,12 @@ def _study_figures(results: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str,
     return figures
 
 
-def _other_tables(
-    results: Sequence[Mapping[str, Any]], diagnoses: Sequence[tuple[str, RunDiagnosis]]
-) -> dict[str, str]:
+def _other_tables(runs: StoredRuns, diagnoses: Sequence[tuple[str, RunDiagnosis]]) -> dict[str, str]:
     """The tables that are not in the paper's layout: file name -> content."""
-    aggregates = aggregate_table(results)
+    aggregates = aggregate_table([run.result for run in runs.of("jumping")])
     contents = {"aggregates.md": aggregates} if aggregates else {}
+    if runs.of("grid"):
+        contents["grid.md"] = grid_table(run.result for run in runs.of("grid"))
     if diagnoses:
         contents |= {"diagnosis.md": diagnosis_markdown(diagnoses), "diagnosis.csv": diagnosis_csv(diagnoses)}
     return contents

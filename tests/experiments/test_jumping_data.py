@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pisces.agents.imitation import ImitationAgent
-from pisces.envs.jumping import JumpingEnv, JumpingTask
+from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_halves, stack_frames
+from pisces.errors import UserError
 from pisces.experiments.jumping import make_config
 from pisces.experiments.jumping_data import (
     TaskEvaluator,
@@ -13,6 +14,7 @@ from pisces.experiments.jumping_data import (
     is_solved,
     pairwise_metric,
     run_split,
+    shifted_copies,
     task_metrics,
 )
 
@@ -83,6 +85,20 @@ def test_shifted_copies_move_all_states_of_an_episode_alike():
         assert sum(same) == 1
     agent = ImitationAgent(data, make_config("pse", changes={"shift": 3}).settings, 0)
     assert agent.iterations_per_epoch == ImitationAgent(plain, make_config("pse").settings, 0).iterations_per_epoch
+
+
+def test_shifts_can_leave_the_screens_border_in_place():
+    frames = stack_frames(optimal_halves(JumpingTask(30, 10)))
+    copies = shifted_copies(frames, 6, 4, np.random.default_rng(0), border=1).reshape(6, *frames.shape)
+    np.testing.assert_array_equal(copies[0], frames)
+    for copy in copies[1:]:
+        for edge in (np.s_[:, 0], np.s_[:, -1], np.s_[:, :, 0], np.s_[:, :, -1]):
+            np.testing.assert_array_equal(copy[edge], frames[edge])
+        moves = [(down, right) for down in range(-4, 5) for right in range(-4, 5)]
+        inner = frames[:, 10:50, 10:50]
+        assert any(np.array_equal(copy[:, 10 - d : 50 - d, 10 - r : 50 - r], inner) for d, r in moves)
+    with pytest.raises(UserError, match=r"expected shift_border in 0\.\.29, got 30"):
+        make_config("pisces", changes={"shift_border": 30})
 
 
 @given(st.integers(14, 47), st.lists(st.booleans(), min_size=45, max_size=45), st.sampled_from(["white", "green"]))

@@ -42,6 +42,8 @@ class ImitationSettings:
     """Largest random shift of the training episodes in pixels, rows and columns alike; 0 for none."""
     shifted_copies: int = 24
     """Shifted copies of each training episode, all states of a copy moved alike; unused if shift is 0."""
+    shift_border: int = 0
+    """Pixels along the edges of the frames that stay where they are, as the screen's border does; the rest shifts."""
     evaluation_draws: int = 5
     """Kernels whose action probabilities are averaged at evaluation."""
     auxiliary: Auxiliary = "none"
@@ -86,6 +88,8 @@ class ImitationSettings:
                 raise UserError(f"expected {name} in [0, 1), got {getattr(self, name)}")
         if not 0 <= self.shift < 30:
             raise UserError(f"expected shift in 0..29, got {self.shift}")
+        if not 0 <= self.shift_border < 30:
+            raise UserError(f"expected shift_border in 0..29, got {self.shift_border}")
         if not 0 <= self.pass_probability <= 1:
             raise UserError(f"expected pass_probability in [0, 1], got {self.pass_probability}")
 

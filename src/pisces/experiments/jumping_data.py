@@ -49,31 +49,37 @@ def imitation_data(config: JumpingConfig) -> ImitationData:
     """Optimal episodes of all training tasks, and the metric between those with a white or red obstacle."""
     colors = run_colors(config)
     tasks = [task for color in colors for task in run_split(config, color).train]
-    copies = 1 + config.settings.shifted_copies if config.settings.shift else 1
+    settings = config.settings
+    copies = 1 + settings.shifted_copies if settings.shift else 1
     rng = np.random.default_rng([config.seed, SHIFTS])
     versions = [
-        shifted_copies(stack_frames(optimal_halves(task)), copies, config.settings.shift, rng) for task in tasks
+        shifted_copies(stack_frames(optimal_halves(task)), copies, settings.shift, rng, settings.shift_border)
+        for task in tasks
     ]
     observations = np.concatenate(versions)
     actions = np.concatenate([np.tile(optimal_actions(task), copies) for task in tasks])
     compared = [task for task in tasks if task.color == colors[0]]
     episodes = np.arange(len(compared) * copies * DECISIONS).reshape(len(compared), copies, DECISIONS)
     metric = None
-    if config.settings.auxiliary != "none":
-        metric = pairwise_metric(compared, config.settings.metric, config.settings.discount, config.epsilon)
+    if settings.auxiliary != "none":
+        metric = pairwise_metric(compared, settings.metric, settings.discount, config.epsilon)
     return ImitationData(observations, actions, episodes, metric, copies)
 
 
 def shifted_copies(
-    observations: NDArray[np.uint8], copies: int, shift: int, rng: np.random.Generator
+    observations: NDArray[np.uint8], copies: int, shift: int, rng: np.random.Generator, border: int = 0
 ) -> NDArray[np.uint8]:
-    """An episode's observations [T, H, W, C] and shifted copies of them, the border repeated, [copies * T, H, W, C]."""
-    height, width = observations.shape[1:3]
-    padded = np.pad(observations, ((0, 0), (shift, shift), (shift, shift), (0, 0)), mode="edge")
-    versions = [observations]
-    for down, right in rng.integers(0, 2 * shift + 1, (copies - 1, 2)):
-        versions.append(padded[:, down : down + height, right : right + width])
-    return np.concatenate(versions)
+    """An episode's observations [T, H, W, C] and shifted copies of them, [copies * T, H, W, C].
+
+    The outermost `border` pixels stay in place; what moves in from the sides repeats the edge of the rest.
+    """
+    inside = (slice(None), slice(border, observations.shape[1] - border), slice(border, observations.shape[2] - border))
+    height, width = observations[inside].shape[1:3]
+    padded = np.pad(observations[inside], ((0, 0), (shift, shift), (shift, shift), (0, 0)), mode="edge")
+    versions = np.repeat(observations[None], copies, axis=0)
+    for version, (down, right) in zip(versions[1:], rng.integers(0, 2 * shift + 1, (copies - 1, 2)), strict=True):
+        version[inside] = padded[:, down : down + height, right : right + width]
+    return versions.reshape(-1, *observations.shape[1:])
 
 
 def pairwise_metric(

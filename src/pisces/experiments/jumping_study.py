@@ -64,6 +64,7 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
     "main": (Batch(("randconv", "randconv+pse"), seeds="0-19"),),
     "recipe": (
         Batch(("pisces",), GRIDS),
+        Batch(("pisces",), ("wide", "narrow"), changes={"shift_border": 0}),
         Batch(("pisces",), changes={"shift": 0}),
         Batch(("pisces",), changes={"augmentation": "none"}),
         Batch(("pisces",), changes={"schedule": "exponential"}),

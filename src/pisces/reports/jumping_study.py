@@ -28,6 +28,7 @@ LOSS: Sequence[Variant] = (
 )
 RECIPE: Sequence[Variant] = (
     ("`pisces`: RandConv, shifts, cosine", "pisces", ""),
+    ("with the border shifted too", "pisces", "shift_border=0"),
     ("without shifts", "pisces", "shift=0"),
     ("without RandConv", "pisces", "augmentation=none"),
     ("without the cosine", "pisces", "schedule=exponential"),

@@ -44,7 +44,7 @@ def middle_run(results: Sequence[Result], color: str) -> Result:
 
 def banded_curves(groups: Mapping[str, Sequence[Result]], value: str, title: str) -> Figure:
     """Draws the median over runs during training, with a band from the 25th to the 75th percentile (App. F)."""
-    figure = Figure(figsize=(6.2, 3.4), layout="constrained")
+    figure = Figure(figsize=(8.6, 3.4), layout="constrained")
     axes = figure.subplots()
     for number, (name, results) in enumerate(groups.items()):
         color = LINE_COLORS[number % len(LINE_COLORS)]
@@ -56,7 +56,7 @@ def banded_curves(groups: Mapping[str, Sequence[Result]], value: str, title: str
     axes.set_xlabel("iteration")
     axes.set_ylabel("unseen tasks solved (%)")
     axes.set_title(plain_text(title), fontsize=10)
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(frameon=False, fontsize=8, loc="outside right upper")
     plain_axes(axes)
     return figure
 

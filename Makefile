@@ -76,6 +76,7 @@ readme: $(STAMP)  ## Fill the tables of README and docs from results/
 	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/distracting.md docs/reproduction.md \
 		docs/howto_sb3.md
 	$(BIN)/python -m pisces.reports.distracting_figures results docs/images
+	$(BIN)/python -m pisces.reports.jumping_figures results docs/images
 
 bench: $(STAMP)  ## Run every benchmark (ratios within one run)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

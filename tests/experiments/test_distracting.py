@@ -1,3 +1,6 @@
+import json
+import shutil
+
 import numpy as np
 import pytest
 
@@ -5,6 +8,8 @@ from pisces.agents import load
 from pisces.cli import main
 from pisces.experiments import distracting_run
 from pisces.experiments.distracting import command_line, config_from_dict, make_config, pretraining_config
+from pisces.experiments.distracting_alignment import found_share
+from pisces.experiments.distracting_alignment import main as add_alignment
 from pisces.experiments.distracting_data import PairStore, action_metric, make_env
 from pisces.experiments.distracting_run import run
 from pisces.experiments.evaluation import evaluate_run
@@ -44,6 +49,31 @@ def test_evaluation_repeats_the_final_one(whole):
     found, result = evaluate_run(whole.path, episodes=1), whole.read_json("result.json")
     assert found.values["train_returns"] == pytest.approx(result["train_returns"], rel=1e-3)
     assert found.values["test_returns"] == pytest.approx(result["test_returns"], rel=1e-3)
+
+
+def test_alignment_of_a_run_that_lacks_it_is_the_one_that_it_would_have_measured(whole, tmp_path, capsys):
+    copy = tmp_path / "distracting" / "drq+pse" / whole.path.name
+    shutil.copytree(whole.path, copy)
+    result = whole.read_json("result.json")
+    (copy / "result.json").write_text(json.dumps({k: v for k, v in result.items() if k != "alignment"}))
+    add_alignment([str(tmp_path)])
+    assert str(copy) in capsys.readouterr().out
+    found = json.loads((copy / "result.json").read_text())
+    assert found["curve"] == result["curve"]
+    for videos in ("train", "test"):
+        assert found["alignment"][videos] == pytest.approx(result["alignment"][videos], rel=1e-3)
+        assert 0 <= found["alignment"][videos]["found_percent"] <= 100
+    add_alignment([str(tmp_path)])
+    assert not capsys.readouterr().out
+
+
+def test_found_share_counts_nearest_rows_at_the_same_place():
+    x = np.eye(6, dtype=np.float32)
+    assert found_share(x, 3 * x) == 1
+    assert found_share(x, np.roll(x, 1, axis=0), near=0) == 0
+    # All but the row that comes round to the other end are one place away.
+    assert found_share(x, np.roll(x, 1, axis=0)) == pytest.approx(5 / 6)
+    assert found_share(x, x[::-1]) == pytest.approx(2 / 6)
 
 
 def test_pretraining_is_the_drq_run(whole, root):

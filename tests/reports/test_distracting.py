@@ -5,7 +5,13 @@ import pytest
 from pisces.cli import main
 from pisces.experiments.distracting import PRESETS, make_config
 from pisces.experiments.store import config_hash
-from pisces.reports.distracting import curve_figures, distracting_markdown, distracting_tables, group_distracting
+from pisces.reports.distracting import (
+    alignment_markdown,
+    curve_figures,
+    distracting_markdown,
+    distracting_tables,
+    group_distracting,
+)
 from pisces.reports.distracting_figures import main as draw
 from pisces.reports.paper import DISTRACTING
 from pisces.reports.readme import fill
@@ -55,6 +61,21 @@ def test_table_stands_beside_the_papers(results):
         "**600** (58), n=3 [352, 848]",
         "**500** (58), n=3 [252, 748]",
     ]
+
+
+def test_what_explains_the_returns_is_told_of_runs_that_measured_it(results):
+    measured = {"train": {"found_percent": 80.0, "action_difference": 0.5}}
+    measured["test"] = {"found_percent": 40.0, "action_difference": 0.75}
+    for seed, result in enumerate(result for result in results if result["config"]["method"] == "drq+pse"):
+        result |= {"alignment": measured, "pair_return": 300.0}
+        for row, loss in zip(result["curve"], (5.0 + seed, 4.0), strict=True):
+            row["auxiliary_loss"] = loss
+    lines = alignment_markdown(results).splitlines()
+    assert lines[2:] == [
+        "| cpu | random | DrQ + PSEs | cartpole-swingup | 1 | 300 | 5.00 → 4.00 | 80 / 40 | 0.50 / 0.75 |",
+        "| cpu | pretrained | DrQ + PSEs | cartpole-swingup | 1 | 300 | 6.00 → 4.00 | 80 / 40 | 0.50 / 0.75 |",
+    ]
+    assert "No finished run" in alignment_markdown([])
 
 
 def test_published_numbers_of_six_tasks():

@@ -121,6 +121,18 @@ class DrQAgent:
             action = self.actor.sample(features, self._tensor(noise[None])).actions
         return np.asarray(action[0].cpu().numpy(), dtype=np.float32)
 
+    @torch.no_grad()
+    def act_all(self, observations: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """The greedy actions [n, A] for observations [n, H, W, C]."""
+        features = self.critic.convolutions(self._tensor(observations).permute(0, 3, 1, 2))
+        return np.asarray(self.actor.greedy(features).cpu().numpy(), dtype=np.float32)
+
+    @torch.no_grad()
+    def represent(self, observations: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """The actor's last hidden layer [n, k] for observations [n, H, W, C]."""
+        features = self.critic.convolutions(self._tensor(observations).permute(0, 3, 1, 2))
+        return np.asarray(self.actor.represent(features).cpu().numpy(), dtype=np.float32)
+
     def exploration_noise(self, decision: int) -> NDArray[np.float32]:
         """The noise of a decision, by its number in the run."""
         return self._rng(ACT, decision).standard_normal(self.action_size, dtype=np.float32)

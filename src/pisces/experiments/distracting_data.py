@@ -63,6 +63,14 @@ def play(env: DistractingEnv, policy: Policy, seed: int, options: dict[str, Any]
     return {"frames": np.stack(frames), "actions": np.stack(actions), "return": total}
 
 
+def replay(
+    env: DistractingEnv, actions: NDArray[np.float32], seed: int, options: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Plays the actions of an episode again, as a rule before another background."""
+    sequence = iter(actions)
+    return play(env, lambda _: next(sequence), seed, options)
+
+
 def evaluate(
     config: DistractingConfig, env: DistractingEnv, agent: DrQAgent | ControlPolicy, episodes: int, stream: int
 ) -> list[float]:
@@ -112,8 +120,7 @@ def _record_pair(config: DistractingConfig, env: DistractingEnv, agent: DrQAgent
     seed = stream_seed(config, PAIR, number)
     backgrounds = [stream_seed(config, PAIR, number, side) for side in (1, 2)]
     x = play(env, agent.act, seed, {"background_seed": backgrounds[0]})
-    sequence = iter(x["actions"])
-    y = play(env, lambda observation: next(sequence), seed, {"background_seed": backgrounds[1]})
+    y = replay(env, x["actions"], seed, {"background_seed": backgrounds[1]})
     discount = config.settings.metric_discount
     return {
         "frames_x": x["frames"][:-1],
@@ -166,14 +173,15 @@ class PairStore:
     def draw(self, rng: np.random.Generator) -> EpisodePair:
         """Draws a pair."""
         number = int(rng.integers(len(self.metrics)))
-        x, y = (self._observations(self._frames[number, side]) for side in (0, 1))
+        x, y = (stack_observations(self._frames[number, side], self._stack) for side in (0, 1))
         return EpisodePair(x, y, self.metrics[number])
 
-    def _observations(self, frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Stacks the frames [T, H, W, 3] of an episode into observations [T, H, W, 3 stack]."""
-        places = np.arange(len(frames))
-        steps = [np.maximum(places - back, 0) for back in range(self._stack - 1, -1, -1)]
-        return np.concatenate([frames[place] for place in steps], axis=-1)
+
+def stack_observations(frames: NDArray[np.uint8], stack: int) -> NDArray[np.uint8]:
+    """Stacks the frames [T, H, W, 3] of an episode into observations [T, H, W, 3 stack]."""
+    places = np.arange(len(frames))
+    steps = [np.maximum(places - back, 0) for back in range(stack - 1, -1, -1)]
+    return np.concatenate([frames[place] for place in steps], axis=-1)
 
 
 def write_pictures(config: DistractingConfig, agent: DrQAgent, folder: Path) -> None:

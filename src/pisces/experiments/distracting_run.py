@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pisces.agents.replay import Replay
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.distracting import EXPERIMENT, DistractingConfig, Stage, pretraining_config
+from pisces.experiments.distracting_alignment import alignment
 from pisces.experiments.distracting_data import (
     DRAW,
     EPISODE,
@@ -265,6 +266,7 @@ class _Run:
             "test_return": float(np.mean(test)),
             "train_returns": train,
             "test_returns": test,
+            "alignment": alignment(self.config, self.agent),
             "curve": self.folder.read_metrics(),
         }
         if self.pairs is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -111,6 +112,31 @@ def distracting_markdown(results: Iterable[Result], number: int = 0) -> str:
 def distracting_train_markdown(results: Iterable[Result]) -> str:
     """The second table for a document."""
     return distracting_markdown(results, 1)
+
+
+def alignment_markdown(results: Iterable[Result]) -> str:
+    """What explains the returns: the policy behind the pairs, the loss, and whether agents see through backgrounds."""
+    rows = []
+    for source, runs in group_distracting(results).items():
+        measured = [run["alignment"] for run in runs if "alignment" in run]
+        if not measured:
+            continue
+        found = [fmean(m[videos]["found_percent"] for m in measured) for videos in ("train", "test")]
+        differ = [fmean(m[videos]["action_difference"] for m in measured) for videos in ("train", "test")]
+        losses = [[row["auxiliary_loss"] for row in run["curve"] if "auxiliary_loss" in row] for run in runs]
+        told = [curve for curve in losses if curve]
+        loss = f"{fmean(c[0] for c in told):.2f} → {fmean(c[-1] for c in told):.2f}" if told else "–"
+        pairs = [run["pair_return"] for run in runs if "pair_return" in run]
+        name = NAMES.get(source[3], source[3])
+        rows.append(
+            [source[1], source[2], name, source[4], str(len(measured)), f"{fmean(pairs):.0f}" if pairs else "–", loss,
+             f"{found[0]:.0f} / {found[1]:.0f}", f"{differ[0]:.2f} / {differ[1]:.2f}"]
+        )  # fmt: skip
+    header = [
+        *("preset", "initialisation", "method", "task", "seeds", "return of the pairs' policy"),
+        *("loss, first → last tenth of training", "same state found (%)", "actions differ by"),
+    ]
+    return markdown(header, [list(map(escape_markdown, row)) for row in rows]) if rows else NO_RUNS
 
 
 def learning_curves(groups: Mapping[Source, Sequence[Result]], scene: str) -> Figure:

@@ -111,6 +111,11 @@ class DrQAgent:
         """The entropy's temperature."""
         return float(self.log_alpha.detach().exp())
 
+    @property
+    def auxiliary_due(self) -> bool:
+        """Whether the next update uses the policy similarity loss, if it is given a pair."""
+        return self.updates % self.settings.auxiliary_frequency == 0
+
     @torch.no_grad()
     def act(self, observation: NDArray[np.uint8], noise: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Chooses an action [A] for one observation [H, W, C]: greedy, or with standard normal noise [A]."""
@@ -149,7 +154,7 @@ class DrQAgent:
             losses |= self._update_actor(batch, rng)
         if self.updates % settings.target_frequency == 0:
             self._update_target()
-        if pair is not None and self.updates % settings.auxiliary_frequency == 0:
+        if pair is not None and self.auxiliary_due:
             losses["auxiliary"] = self._update_auxiliary(pair)
         self.updates += 1
         return losses

@@ -11,6 +11,7 @@ from pisces.reports.distracting import (
     distracting_markdown,
     distracting_tables,
     group_distracting,
+    plain_markdown,
 )
 from pisces.reports.distracting_figures import main as draw
 from pisces.reports.paper import DISTRACTING
@@ -76,6 +77,12 @@ def test_what_explains_the_returns_is_told_of_runs_that_measured_it(results):
         "| cpu | pretrained | DrQ + PSEs | cartpole-swingup | 1 | 300 | 6.00 → 4.00 | 80 / 40 | 0.50 / 0.75 |",
     ]
     assert "No finished run" in alignment_markdown([])
+
+
+def test_the_undistracted_task_has_a_table_of_its_own(results):
+    (line,) = plain_markdown(results).splitlines()[2:]
+    assert line == "| cpu | DrQ | cartpole-swingup | 0 | 4,000: 2 | **2** |"
+    assert "No finished run" in plain_markdown(results[:3])
 
 
 def test_published_numbers_of_six_tasks():

@@ -114,6 +114,20 @@ def distracting_train_markdown(results: Iterable[Result]) -> str:
     return distracting_markdown(results, 1)
 
 
+def plain_markdown(results: Iterable[Result]) -> str:
+    """The undistracted task along training and at the end, every second evaluation: what the agent can do at best."""
+    rows = []
+    for result in results:
+        config = result["config"]
+        if config.get("variant") == "plain" and not config.get("study") and result.get("curve"):
+            along = ", ".join(f"{row['step']:,}: {row['test_return']:.0f}" for row in result["curve"][1::2])
+            name = NAMES.get(config["method"], config["method"])
+            rows.append([config["preset"], name, config["task"], str(config["seed"]), along, result["test_return"]])
+    header = ["preset", "method", "task", "seed", "return after so many steps", "at the end"]
+    told = [[*map(escape_markdown, row[:-1]), f"**{row[-1]:.0f}**"] for row in rows]
+    return markdown(header, told) if rows else NO_RUNS
+
+
 def alignment_markdown(results: Iterable[Result]) -> str:
     """What explains the returns: the policy behind the pairs, the loss, and whether agents see through backgrounds."""
     rows = []

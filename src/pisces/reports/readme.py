@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from pisces.reports.distracting import alignment_markdown, distracting_markdown, distracting_train_markdown
+from pisces.reports.distracting import (
+    alignment_markdown,
+    distracting_markdown,
+    distracting_train_markdown,
+    plain_markdown,
+)
 from pisces.reports.figures import draw_tiles, draw_training, solved_tiles
 from pisces.reports.grid import grid_table
 from pisces.reports.jumping_study import SECTIONS
@@ -29,6 +34,7 @@ TABLES: Mapping[str, Callable[[tuple[dict[str, Any], ...]], str]] = {
     "distracting": distracting_markdown,
     "distracting-train": distracting_train_markdown,
     "distracting-alignment": alignment_markdown,
+    "distracting-plain": plain_markdown,
     **SECTIONS,
 }
 

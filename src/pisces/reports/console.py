@@ -35,13 +35,15 @@ class RunDisplay:
         self._ids = [self._bars.add_task(name, total=None, losses="", solved="") for name in names]
 
     def __enter__(self) -> RunDisplay:
-        self._bars.start()
+        if self._console.is_terminal:
+            self._bars.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
+        if self._console.is_terminal:
+            self._bars.stop()
 
     def update(self, index: int, progress: Progress) -> None:
         """Shows the progress of one run."""
@@ -53,7 +55,7 @@ class RunDisplay:
             at = progress.evaluation.get("iteration", progress.iteration)
             if not self._console.is_terminal and self._told.get(index) != at:
                 self._told[index] = at
-                self._console.print(f"{self._names[index]}: iteration {at}: {fields['solved']}")
+                self._console.print(f"{self._names[index]}: iteration {at}: {fields['solved']}", soft_wrap=True)
         self._bars.update(self._ids[index], completed=progress.iteration, total=progress.total, **fields)
 
 

@@ -195,10 +195,11 @@ class _Sweep:
             self.state.running[job] = message
             return
         worker.job = None
-        self.state.running.pop(job, None)
+        progress = self.state.running.pop(job, None)
         if isinstance(message, Finished):
             self.state.done.append(job)
-            self.state.ran.append(job)
+            # A run tells of its first iteration; one that told of none was finished elsewhere just before.
+            self.state.ran += [] if progress is None else [job]
         elif isinstance(message, Taken):
             self.attempts[job] -= 1
             self.elsewhere.append(job)

@@ -16,11 +16,17 @@ from numpy.typing import NDArray
 
 from pisces.agents.drq import DrQAgent
 from pisces.experiments.distracting import EXPERIMENT, DistractingConfig, config_from_dict
-from pisces.experiments.distracting_data import make_agent, make_env, play, replay, stack_observations, stream_seed
-from pisces.experiments.store import CHECKPOINT, RESULT, RunFolder
+from pisces.experiments.distracting_data import (
+    ALIGNMENT,
+    make_agent,
+    make_env,
+    play,
+    replay,
+    stack_observations,
+    stream_seed,
+)
+from pisces.experiments.store import RESULT, RunFolder
 
-ALIGNMENT = 6
-"""Stream of seeds of the episodes."""
 EPISODES = 4
 NEAR = 1
 """A state counts as found if the nearest one is at most this many decisions away."""
@@ -86,7 +92,7 @@ def main(arguments: list[str]) -> None:
     """Adds the alignment to all runs below a folder (the only argument) that lack it."""
     for path in sorted((Path(arguments[0]) / EXPERIMENT).glob(f"*/*/{RESULT}")):
         folder = RunFolder(path.parent)
-        if folder.file(CHECKPOINT).exists() and add_alignment(folder):
+        if add_alignment(folder):
             print(path.parent, json.dumps(folder.read_json(RESULT)["alignment"]))
 
 

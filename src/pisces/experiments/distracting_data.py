@@ -19,7 +19,7 @@ from pisces.experiments.store import RunFolder
 from pisces.metrics import l1_distance, sequence_metric
 
 # Streams of seeds for episodes.
-TRAIN, TEST, EPISODE, PAIR, DRAW, VALIDATION = range(6)
+TRAIN, TEST, EPISODE, PAIR, DRAW, VALIDATION, ALIGNMENT = range(7)
 Policy = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 
 

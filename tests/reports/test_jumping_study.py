@@ -13,6 +13,7 @@ def result(method, seed, solved, changes=None, curve=(), **options):
         "config": config.as_dict(),
         "test_solved_percent": solved,
         "heldout_solved_percent": solved / 2,
+        "red_test_solved_percent": solved,
         "curve": [{"iteration": k, "test_solved_percent": p} for k, p in curve],
     }
 
@@ -26,6 +27,14 @@ ROWS = (
     result("randconv+pse", 0, 90.0, curve=[(100, 20.0), (200, 85.0), (300, 70.0), (400, 90.0)]),
     result("randconv+pse", 1, 50.0, curve=[(100, 20.0), (200, 50.0)]),
     result("randconv+pse", 0, 30.0, training_tasks=6),
+    result("pisces", 0, 77.0, {"shift_border": 0}, grid="narrow"),
+    result(
+        "pse",
+        0,
+        21.0,
+        {"learning_rate": 3.2e-3, "l2_coefficient": 1e-5, "temperature": 1.0, "coefficient": 10.0},
+        colors=True,
+    ),
 )
 
 
@@ -39,7 +48,15 @@ def test_speed_is_the_first_evaluation_above_the_line():
     assert [cell.strip() for cell in line.strip("|").split("|")][1:] == ["200", "1 of 2"]
 
 
-@pytest.mark.parametrize(("name", "expected"), [("jumping_coin", "**50.0**"), ("jumping_tasks", "**30.0**, n=1")])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("jumping_coin", "**50.0**"),
+        ("jumping_tasks", "**30.0**, n=1"),
+        ("jumping_recipe", "| with the border shifted too | – | – | **77.0**, n=1 |"),
+        ("jumping_colors", "| Table 1's | **21.0**, n=1 | – |"),
+    ],
+)
 def test_sections_hold_the_numbers_and_their_commands(name, expected):
     text = fill(f"<!-- table: {name} -->\nold\n<!-- end -->", ROWS)
     assert expected in text

@@ -58,19 +58,21 @@ def body(make: Callable[[Iterable[Row]], Table]) -> Callable[[Rows], str]:
     return text
 
 
-def variant_values(results: Iterable[Row], method: str, study: str, value: str) -> tuple[float, ...]:
-    """A value of the runs of one method on the wide grid, white obstacles, with one study."""
+def variant_values(
+    results: Iterable[Row], method: str, study: str, value: str, grid: str = "wide", colors: bool = False
+) -> tuple[float, ...]:
+    """A value of the runs of one method on one grid with one study."""
     return tuple(
         float(result[value])
         for result in results
-        if value in result and _kind(result["config"]) == (method, "wide", study)
+        if value in result and _kind(result["config"]) == (method, grid, study, colors)
     )
 
 
-def _kind(config: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    if config.get("preset") != "paper" or config.get("colors"):
+def _kind(config: Mapping[str, Any]) -> tuple[str, str, str, bool] | None:
+    if config.get("preset") != "paper":
         return None
-    return config["method"], config.get("grid", ""), config.get("study") or ""
+    return config["method"], config.get("grid", ""), config.get("study") or "", bool(config.get("colors"))
 
 
 def variant_table(variants: Sequence[Variant]) -> Callable[[Rows], str]:
@@ -84,6 +86,34 @@ def variant_table(variants: Sequence[Variant]) -> Callable[[Rows], str]:
         return markdown(["variant", "unseen tasks solved (%)", "of those, no validation tasks (%)"], rows)
 
     return text
+
+
+def recipe_table(results: Rows) -> str:
+    """What the recipe solves without each of its ingredients, on the wide grid and on the narrow one."""
+    columns = (("test", "wide"), ("heldout", "wide"), ("test", "narrow"))
+    rows = []
+    for label, method, study in RECIPE:
+        found = [variant_values(results, method, study, f"{part}_solved_percent", grid) for part, grid in columns]
+        rows.append([label, *(Cell(values).ours() for values in found)])
+    header = [
+        "variant",
+        "wide: unseen tasks solved (%)",
+        "wide: of those, no validation tasks (%)",
+        "narrow: unseen (%)",
+    ]
+    return markdown(header, rows)
+
+
+def color_section(results: Rows) -> str:
+    """The task with colours, and PSEs there with the hyperparameters of Table 1."""
+    table_1_settings = STUDY["colors"][1].jobs()[0].config.as_dict()["study"]
+    rows = []
+    for label, study in (("this task's, as above", ""), ("Table 1's", table_1_settings)):
+        found = [
+            variant_values(results, "pse", study, f"{c}_test_solved_percent", colors=True) for c in ("red", "green")
+        ]
+        rows.append([label, *(Cell(values, None, "error", 0.99).ours() for values in found)])
+    return f"{body(color_table)(results)}\n{markdown(['PSEs with hyperparameters of', 'red', 'green'], rows)}"
 
 
 def tasks_table(results: Rows) -> str:
@@ -102,7 +132,7 @@ def speed_table(results: Rows) -> str:
     """Iterations until an evaluation first finds most unseen tasks solved, the median over seeds; by method."""
     rows = []
     for method in sorted({result["config"]["method"] for result in results if "curve" in result}):
-        runs = [r for r in results if "curve" in r and _kind(r["config"]) == (method, "wide", "")]
+        runs = [r for r in results if "curve" in r and _kind(r["config"]) == (method, "wide", "", False)]
         first = [_first_above(run["curve"]) for run in runs]
         if any(iteration is not None for iteration in first):
             reached = [iteration for iteration in first if iteration is not None]
@@ -124,9 +154,9 @@ SECTIONS: Mapping[str, Callable[[Rows], str]] = {
     "jumping_1": part_section("table1", body(table_1)),
     "jumping_main": part_section("main", variant_table([(f"`{m}`", m, "") for m in ("randconv", "randconv+pse")])),
     "jumping_2": part_section("table2", body(table_2)),
-    "jumping_colors": part_section("colors", body(color_table)),
+    "jumping_colors": part_section("colors", color_section),
     "jumping_epsilon": part_section("epsilon", body(epsilon_table)),
-    "jumping_recipe": part_section("recipe", variant_table(RECIPE)),
+    "jumping_recipe": part_section("recipe", recipe_table),
     "jumping_coin": part_section("coin", variant_table(COIN)),
     "jumping_tasks": part_section("tasks", tasks_table),
     "jumping_loss": part_section("loss", variant_table(LOSS)),

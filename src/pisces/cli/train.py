@@ -31,7 +31,8 @@ def train_jumping(
 
     Args:
         method: dropout+l2, pse, randconv, randconv+pse, randconv+bisimulation, randconv+psm-l2,
-            randconv+bisimulation-cme, randconv+psm-cme, randconv+true, or our own recipe, pisces.
+            randconv+bisimulation-cme, randconv+psm-cme, randconv+true, or our own recipes, pisces and, without
+            augmentation, pisces-plain.
         grid: wide, narrow or random.
         seed: seed of the weights, of all draws and of the random grid.
         preset: paper (2000 epochs), quick (minutes) or smoke (seconds).

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pisces.agents.ensemble import ImitationEnsemble, make_agent
 from pisces.agents.imitation import ImitationAgent, Losses
 from pisces.envs.jumping import JumpingTask
 from pisces.experiments.interrupts import Interrupts
@@ -55,7 +56,7 @@ def run(
         # Another process may have finished the run between the two looks.
         if not folder.finished:
             torch.set_num_threads(config.threads)
-            agent = ImitationAgent(imitation_data(config), config.settings, config.seed, device)
+            agent = make_agent(imitation_data(config), config.settings, config.seed, device)
             _Run(config, folder, agent, listeners).go_on()
     return folder
 
@@ -67,7 +68,7 @@ class _Run:
         self,
         config: JumpingConfig,
         folder: RunFolder,
-        agent: ImitationAgent,
+        agent: ImitationAgent | ImitationEnsemble,
         listeners: Sequence[Listener],
     ) -> None:
         self.config, self.folder, self.agent, self.listeners = config, folder, agent, listeners

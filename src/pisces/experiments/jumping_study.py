@@ -63,12 +63,14 @@ def _table_1_settings(method: str) -> dict[str, Any]:
 STUDY: Mapping[str, tuple[Batch, ...]] = {
     "main": (Batch(("randconv", "randconv+pse"), seeds="0-19"),),
     "recipe": (
-        Batch(("pisces",), GRIDS),
+        Batch(("pisces", "pisces-plain"), GRIDS),
         Batch(("pisces",), ("wide", "narrow"), changes={"shift_border": 0}),
         Batch(("pisces",), changes={"shift": 0}),
         Batch(("pisces",), changes={"augmentation": "none"}),
         Batch(("pisces",), changes={"schedule": "exponential"}),
         Batch(("pisces",), changes={"auxiliary": "contrastive", "temperature": 0.5}),
+        Batch(("pisces-plain",), changes={"members": 1}),
+        Batch(("pisces-plain",), changes={"auxiliary": "none", "members": 1}),
     ),
     "table1": (
         Batch(("randconv", "randconv+pse"), ("narrow", "random")),

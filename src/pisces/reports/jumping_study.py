@@ -33,6 +33,9 @@ RECIPE: Sequence[Variant] = (
     ("without RandConv", "pisces", "augmentation=none"),
     ("without the cosine", "pisces", "schedule=exponential"),
     ("with PSEs", "pisces", "auxiliary=contrastive,temperature=0.5"),
+    ("`pisces-plain`: PSEs, cosine, five agents, no augmentation", "pisces-plain", ""),
+    ("a single agent", "pisces-plain", "members=1"),
+    ("a single agent without PSEs", "pisces-plain", "auxiliary=none,members=1"),
 )
 SPEED_PERCENT = 80.0
 

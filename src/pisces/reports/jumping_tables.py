@@ -30,6 +30,7 @@ TABLE_1 = {
     "randconv+pse": ("yes", "RandConv + PSEs"),
 }
 OUR_ROWS = {
+    "pisces-plain": ("no", "our recipe without augmentation, `pisces-plain`"),
     "pisces": ("yes", "our recipe, `pisces`"),
     "randconv+true": ("yes", "RandConv + true similarity, the upper bound"),
 }

@@ -1,17 +1,32 @@
 import numpy as np
 import pytest
 import torch
-from small_imitation import data_of, weights_after
 
 from pisces.agents.encoders import ImageEncoder
-from pisces.agents.imitation import ImitationAgent
+from pisces.agents.imitation import ImitationAgent, ImitationData
 from pisces.agents.settings import ImitationSettings
-from pisces.envs.jumping import JumpingTask
+from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_halves, stack_frames
+
+TASKS = [JumpingTask(20, 10), JumpingTask(30, 15), JumpingTask(45, 20)]
+
+
+def data_of(tasks=TASKS, metric=True):
+    observations = np.concatenate([stack_frames(optimal_halves(task)) for task in tasks])
+    actions = np.concatenate([optimal_actions(task) for task in tasks])
+    episodes = np.arange(len(actions)).reshape(len(tasks), 1, -1)
+    distances = np.random.default_rng(0).random((len(tasks), len(tasks), 56, 56)).astype(np.float32)
+    return ImitationData(observations, actions, episodes, distances if metric else None)
 
 
 def agent_of(seed=0, **settings):
     defaults = {"batch_size": 16, "epochs": 2, "learning_rate": 1e-3}
     return ImitationAgent(data_of(), ImitationSettings(**{**defaults, **settings}), seed)
+
+
+def weights_after(agent, iterations):
+    for _ in range(iterations):
+        agent.train_iteration()
+    return torch.cat([parameter.detach().flatten() for parameter in agent.parameters])
 
 
 def test_batches_are_class_balanced_and_cover_the_data():
@@ -104,13 +119,12 @@ def test_run_coin_falls_once_for_the_imitation_batch():
 
 def test_evaluation_kernels_depend_on_seed_and_iteration():
     agent = agent_of(augmentation="randconv", pass_probability=0.0)
-    first = [kernel for _, kernel in agent.deciders()]
+    first = agent.evaluation_kernels()
     assert len(first) == 5
-    assert all(torch.equal(a, b) for a, (_, b) in zip(first, agent.deciders(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(first, agent.evaluation_kernels(), strict=True))
     agent.iteration = 7
-    assert not torch.equal(first[0], agent.deciders()[0][1])
-    agent = agent_of()
-    assert agent.deciders() == [(agent.network, None)]
+    assert not torch.equal(first[0], agent.evaluation_kernels()[0])
+    assert agent_of().evaluation_kernels() == [None]
 
 
 @pytest.mark.parametrize(

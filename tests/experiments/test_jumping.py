@@ -53,6 +53,14 @@ def test_presets_change_the_length_and_the_evaluations_only():
         assert set(preset) <= {"epochs", "evaluations", "evaluation_draws"}
 
 
+def test_presets_never_train_longer_than_the_method():
+    for method, settings in METHODS.items():
+        for preset in PRESETS:
+            assert make_config(method, preset=preset).settings.epochs <= settings.epochs
+    assert make_config("pse", preset="quick").settings.epochs == 900
+    assert make_config("pisces", preset="quick").settings.epochs == 500
+
+
 def test_study_names_what_departs_from_the_method():
     assert make_config("pse").study == ""
     assert make_config("pse", preset="smoke").study == ""

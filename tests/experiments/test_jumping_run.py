@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from pisces.agents import load
-from pisces.agents.loading import JumpingPolicy
 from pisces.envs.jumping import JumpingEnv
 from pisces.experiments.jumping import make_config
 from pisces.experiments.jumping_run import run
@@ -91,24 +90,6 @@ def test_trained_agent_loads_and_plays(whole):
         observation, *_ = env.step(0)
     task = result["tasks"].index([20, 10, "white"])
     assert "".join(map(str, actions)) == result["actions"][task][:5]
-
-
-def test_an_ensemble_stops_goes_on_loads_and_averages(tmp_path):
-    config = make_config("randconv+pse", preset="smoke", changes={**TINY, "members": 2})
-    whole = run(config, tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        run(config, tmp_path / "stopped", listeners=[stop_at(5, KeyboardInterrupt())])
-    folder = run(config, tmp_path / "stopped")
-    assert folder.file("result.json").read_bytes() == whole.file("result.json").read_bytes()
-    assert [row["iteration"] for row in whole.read_json("result.json")["curve"]] == [6, 12]
-    policy = load(folder.path)
-    assert len({id(network) for network, _ in policy.deciders()}) == 2
-    env = gym.wrappers.FrameStackObservation(JumpingEnv(20, 10), 2, padding_type="zero")
-    observation, _ = env.reset()
-    alone = [JumpingPolicy([member]).probabilities(observation) for member in policy._members]
-    np.testing.assert_allclose(policy.probabilities(observation), np.mean(alone, axis=0), atol=1e-6)
-    assert not np.allclose(alone[0], alone[1])
-    assert policy.embed(observation).shape == (128,)
 
 
 def test_loading_explains_what_is_missing(tmp_path, whole):

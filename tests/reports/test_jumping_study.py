@@ -3,7 +3,7 @@ import shlex
 import pytest
 
 from pisces.experiments.jumping import make_config
-from pisces.reports.jumping_study import SECTIONS, speed_table, variant_values
+from pisces.reports.jumping_study import SECTIONS, Variant, speed_table, variant_values
 from pisces.reports.readme import fill
 
 
@@ -24,6 +24,7 @@ ROWS = (
     result("randconv", 0, 10.0, {"coin": "run"}),
     result("randconv", 0, 99.0, grid="narrow"),
     result("randconv", 0, 98.0, preset="quick"),
+    result("randconv", 0, 97.0, colors=True),
     result("randconv+pse", 0, 90.0, curve=[(100, 20.0), (200, 85.0), (300, 70.0), (400, 90.0)]),
     result("randconv+pse", 1, 50.0, curve=[(100, 20.0), (200, 50.0)]),
     result("randconv+pse", 0, 30.0, training_tasks=6),
@@ -39,8 +40,10 @@ ROWS = (
 
 
 def test_only_runs_of_the_variant_count():
-    assert variant_values(ROWS, "randconv", "", "test_solved_percent") == (40.0, 60.0)
-    assert variant_values(ROWS, "randconv", "coin=run", "heldout_solved_percent") == (5.0,)
+    assert variant_values(ROWS, Variant("", "randconv"), "test_solved_percent") == (40.0, 60.0)
+    assert variant_values(ROWS, Variant("", "randconv", "coin=run"), "heldout_solved_percent") == (5.0,)
+    assert variant_values(ROWS, Variant("", "randconv", grid="narrow"), "test_solved_percent") == (99.0,)
+    assert variant_values(ROWS, Variant("", "randconv"), "test_solved_percent", colors=True) == (97.0,)
 
 
 def test_speed_is_the_first_evaluation_above_the_line():
@@ -53,7 +56,7 @@ def test_speed_is_the_first_evaluation_above_the_line():
     [
         ("jumping_coin", "**50.0**"),
         ("jumping_tasks", "**30.0**, n=1"),
-        ("jumping_recipe", "| with the border shifted too | – | – | **77.0**, n=1 |"),
+        ("jumping_recipe", "| narrow grid, with the border shifted too | **77.0**, n=1 | **38.5**, n=1 |"),
         ("jumping_colors", "| Table 1's | **21.0**, n=1 | – |"),
     ],
 )

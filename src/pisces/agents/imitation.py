@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pisces.agents.encoders import Encoder, make_encoder
+from pisces.agents.encoders import make_encoder
 from pisces.agents.networks import REPRESENTATION, JumpingNetwork
 from pisces.agents.settings import ImitationSettings
 from pisces.augment import random_kernel
@@ -61,17 +61,9 @@ class ImitationAgent:
         settings: how to learn.
         seed: decides the initial weights and everything drawn in training.
         device: where to compute.
-        encoder: of the same data's observations, if there is one already.
     """
 
-    def __init__(
-        self,
-        data: ImitationData,
-        settings: ImitationSettings,
-        seed: int,
-        device: str = "cpu",
-        encoder: Encoder | None = None,
-    ) -> None:
+    def __init__(self, data: ImitationData, settings: ImitationSettings, seed: int, device: str = "cpu") -> None:
         self.data, self.settings, self.seed = data, settings, seed
         self.device = torch.device(device)
         generator = torch.Generator().manual_seed(seed)
@@ -82,7 +74,7 @@ class ImitationAgent:
         if self.loss:
             self.loss.to(self.device)
         self.optimiser = torch.optim.Adam(self.parameters, lr=settings.learning_rate, eps=ADAM_EPSILON, fused=True)
-        self.encoder = encoder or make_encoder(data.observations, self.device)
+        self.encoder = make_encoder(data.observations, self.device)
         self.iteration = 0
         self._classes = [np.flatnonzero(data.actions != JUMP), np.flatnonzero(data.actions == JUMP)]
         self._drawn = [0, 0]
@@ -224,11 +216,9 @@ class ImitationAgent:
     def _rng(self, *stream: int) -> np.random.Generator:
         return _generator(self.seed, *stream)
 
-    def deciders(self) -> list[tuple[JumpingNetwork, Tensor | None]]:
-        """The network with each kernel whose action probabilities an evaluation averages at the present iteration."""
-        channels = self.data.observations.shape[3] // 2
-        kernels = evaluation_kernels(self.settings, self.seed, self.iteration, channels)
-        return [(self.network, kernel) for kernel in kernels]
+    def evaluation_kernels(self) -> list[Tensor | None]:
+        """The kernels to average over at the present iteration; a single None without augmentation."""
+        return evaluation_kernels(self.settings, self.seed, self.iteration, self.data.observations.shape[3] // 2)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything that training needs to go on: tensors, and numbers fit for JSON."""

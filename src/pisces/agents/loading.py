@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from pisces.agents.checkpoint import load_checkpoint
 from pisces.agents.drq import DrQAgent
 from pisces.agents.drq_settings import DrQSettings
 from pisces.agents.encoders import Encoder
-from pisces.agents.ensemble import member_seeds, member_tensors
 from pisces.agents.imitation import evaluation_kernels, load_module
 from pisces.agents.linear_policy import LinearPolicy
 from pisces.agents.networks import REPRESENTATION, JumpingNetwork
@@ -26,22 +24,6 @@ from pisces.errors import UserError
 from pisces.losses import PolicySimilarityLoss
 
 
-@dataclass(frozen=True)
-class Member:
-    """One of the agents that decide together; most policies have one only."""
-
-    network: JumpingNetwork
-    """The trained network."""
-    loss: PolicySimilarityLoss | None
-    """The contrastive loss with its trained head, None without."""
-    kernels: list[Tensor | None]
-    """The kernels whose action probabilities are averaged; None is no augmentation."""
-
-    def embed(self, features: Tensor) -> Tensor:
-        """Embeds representations, or leaves them without a contrastive loss."""
-        return features if self.loss is None else self.loss.embed(features)
-
-
 class JumpingPolicy:
     """A trained agent of the jumping task.
 
@@ -49,18 +31,25 @@ class JumpingPolicy:
     ``gymnasium.wrappers.FrameStackObservation(env, 2, padding_type="zero")`` gives them.
     """
 
-    def __init__(self, members: list[Member]) -> None:
-        self._members = members
+    def __init__(
+        self, network: JumpingNetwork, loss: PolicySimilarityLoss | None, kernels: list[Tensor | None]
+    ) -> None:
+        self._network, self._loss, self._kernels = network, loss, kernels
 
-    def deciders(self) -> list[tuple[JumpingNetwork, Tensor | None]]:
-        """The networks and kernels whose action probabilities are averaged."""
-        return [(member.network, kernel) for member in self._members for kernel in member.kernels]
+    @property
+    def network(self) -> JumpingNetwork:
+        """The trained network."""
+        return self._network
+
+    def evaluation_kernels(self) -> list[Tensor | None]:
+        """The kernels whose action probabilities are averaged; None is no augmentation."""
+        return self._kernels
 
     @torch.no_grad()
     def probabilities(self, observation: ArrayLike) -> NDArray[np.float32]:
-        """Action probabilities, [2], averaged over the members and, with augmentation, several random kernels."""
+        """Action probabilities, [2]; with augmentation, averaged over several random kernels."""
         image = self._image(observation)
-        draws = [network(apply_kernel(image, kernel)).softmax(dim=1) for network, kernel in self.deciders()]
+        draws = [self._network(apply_kernel(image, kernel)).softmax(dim=1) for kernel in self._kernels]
         return np.asarray(torch.stack(draws).mean(dim=0)[0].numpy(), dtype=np.float32)
 
     def act(self, observation: ArrayLike) -> int:
@@ -69,23 +58,20 @@ class JumpingPolicy:
 
     @torch.no_grad()
     def embed(self, observation: ArrayLike) -> NDArray[np.float32]:
-        """The metric embedding, or the representation if the agent learned without a contrastive loss.
-
-        Those of several members stand side by side.
-        """
-        image = self._image(observation)
-        embeddings = [member.embed(member.network.represent(image)) for member in self._members]
-        return np.asarray(torch.cat(embeddings, dim=1)[0].numpy(), dtype=np.float32)
+        """The metric embedding, or the representation if the agent learned without a contrastive loss."""
+        features = self._network.represent(self._image(observation))
+        embedding = features if self._loss is None else self._loss.embed(features)
+        return np.asarray(embedding[0].numpy(), dtype=np.float32)
 
     @torch.no_grad()
     def embed_all(self, encoder: Encoder) -> NDArray[np.float32]:
         """What `embed` gives for each observation of an encoder's data set, [n, k]; see `agents.encoders`."""
-        embeddings = [member.embed(encoder.represent_all(member.network, None)) for member in self._members]
-        return np.asarray(torch.cat(embeddings, dim=1).numpy(), dtype=np.float32)
+        features = encoder.represent_all(self._network, None)
+        return np.asarray((features if self._loss is None else self._loss.embed(features)).numpy(), dtype=np.float32)
 
     def _image(self, observation: ArrayLike) -> Tensor:
         frames = np.asarray(observation, dtype=np.float32)
-        shape = (2, 60, 60) if self._members[0].network.conv1.in_channels == 2 else (2, 60, 60, 3)
+        shape = (2, 60, 60) if self._network.conv1.in_channels == 2 else (2, 60, 60, 3)
         if frames.shape != shape:
             raise UserError(f"expected two stacked frames of shape {shape}, got {frames.shape}")
         image = torch.from_numpy(frames)
@@ -151,30 +137,16 @@ def _load_jumping(
     try:
         settings = ImitationSettings(**config["settings"])
         channels = 6 if config["colors"] else 2
-        if settings.members == 1:
-            return JumpingPolicy([_load_member(settings, channels, config["seed"], tensors, numbers)])
-        seeds = member_seeds(config["seed"], settings.members)
-        return JumpingPolicy(
-            [
-                _load_member(settings, channels, seed, member_tensors(tensors, k), own)
-                for k, (seed, own) in enumerate(zip(seeds, numbers["members"], strict=True))
-            ]
-        )
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        network = JumpingNetwork(channels)
+        load_module(network, "network.", tensors)
+        kernels = evaluation_kernels(settings, config["seed"], int(numbers["iteration"]), channels // 2)
+    except (KeyError, TypeError, RuntimeError) as error:
         raise UserError(f"expected a jumping run of this version in {str(folder)!r}, got another ({error})") from error
-
-
-def _load_member(
-    settings: ImitationSettings, channels: int, seed: int, tensors: dict[str, Tensor], numbers: dict[str, Any]
-) -> Member:
-    network = JumpingNetwork(channels)
-    load_module(network, "network.", tensors)
     loss = None
     if settings.auxiliary == "contrastive":
         loss = PolicySimilarityLoss(REPRESENTATION, settings.embedding_size)
         load_module(loss, "loss.", tensors)
-    kernels = evaluation_kernels(settings, seed, int(numbers["iteration"]), channels // 2)
-    return Member(network, loss, kernels)
+    return JumpingPolicy(network, loss, kernels)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

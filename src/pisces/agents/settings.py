@@ -64,8 +64,6 @@ class ImitationSettings:
     """Both trajectories serve as anchors, and the two losses are added."""
     embedding_size: int = 64
     """Width of the embeddings."""
-    members: int = 1
-    """Agents trained in turns, each with its own weights and draws, whose action probabilities are averaged."""
     evaluations: int = 20
     """Evaluations per run, evenly spaced; the last one is at the end."""
 
@@ -82,15 +80,7 @@ class ImitationSettings:
         for name in ("learning_rate", "learning_rate_decay", "temperature", "scale"):
             if not getattr(self, name) > 0:
                 raise UserError(f"expected a positive {name}, got {getattr(self, name)}")
-        for name in (
-            "epochs",
-            "batch_size",
-            "shifted_copies",
-            "evaluation_draws",
-            "embedding_size",
-            "members",
-            "evaluations",
-        ):
+        for name in ("epochs", "batch_size", "shifted_copies", "evaluation_draws", "embedding_size", "evaluations"):
             if getattr(self, name) < 1:
                 raise UserError(f"expected {name} of at least 1, got {getattr(self, name)}")
         for name in ("dropout", "discount"):

@@ -48,9 +48,8 @@ METHODS: Mapping[str, ImitationSettings] = {
         shift=10,
         shift_border=1,
     ),
-    # Our own without augmentation: PSEs with a step size that ends at zero before the agent overfits, settings that
-    # `pisces tune jumping` found on the wide grid's validation tasks, and as many agents as take the published
-    # training's iterations.
+    # Our own without augmentation: PSEs with a step size that ends at zero before the agent overfits, and settings that
+    # `pisces tune jumping` found on the wide grid's validation tasks.
     "pisces-plain": ImitationSettings(
         learning_rate=4.2e-3,
         schedule="cosine",
@@ -61,7 +60,6 @@ METHODS: Mapping[str, ImitationSettings] = {
         auxiliary="contrastive",
         temperature=0.84,
         coefficient=3.2,
-        members=5,
     ),
     # The upper bound: positives by the true distance to the obstacle, with Table 1's settings.
     "randconv+true": replace(_RANDCONV_PSE, metric="true"),
@@ -162,7 +160,7 @@ def make_config(
     unknown = set(changes or {}) - set(ImitationSettings.names())
     if unknown:
         raise unknown_name("setting", min(unknown), ImitationSettings.names())
-    published = replace(methods[method], **PRESETS[preset])
+    published = _shortened(methods[method], PRESETS[preset])
     settings = replace(published, **(changes or {}))
     changed = {name: value for name, value in asdict(settings).items() if value != getattr(published, name)}
     if epsilon:
@@ -171,6 +169,12 @@ def make_config(
         changed["training_tasks"] = training_tasks
     study = ",".join(f"{name}={value}" for name, value in sorted(changed.items()))
     return JumpingConfig(method, grid, seed, preset, settings, colors, epsilon, training_tasks, threads, study)
+
+
+def _shortened(settings: ImitationSettings, preset: Mapping[str, Any]) -> ImitationSettings:
+    """Applies a preset, which never trains longer than the method itself does."""
+    epochs = min(settings.epochs, preset.get("epochs", settings.epochs))
+    return replace(settings, **{**preset, "epochs": epochs})
 
 
 def config_from_dict(values: Mapping[str, Any]) -> JumpingConfig:

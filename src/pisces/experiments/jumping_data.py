@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 
 from pisces.agents.encoders import Encoder, make_encoder
-from pisces.agents.ensemble import ImitationEnsemble
 from pisces.agents.imitation import ImitationAgent, ImitationData
 from pisces.agents.loading import JumpingPolicy
 from pisces.agents.settings import Metric
@@ -157,11 +156,11 @@ class TaskEvaluator:
         return make_encoder(self._observations, self.device)
 
     @torch.no_grad()
-    def greedy_actions(self, agent: ImitationAgent | ImitationEnsemble | JumpingPolicy) -> list[NDArray[np.int64]]:
-        """Greedy actions per task, of the action probabilities averaged over the agent's kernels and members."""
+    def greedy_actions(self, agent: ImitationAgent | JumpingPolicy) -> list[NDArray[np.int64]]:
+        """Greedy actions per task; with augmentation, of the action probabilities averaged over several kernels."""
         total = torch.zeros(len(self._observations), 2, device=self.device)
-        for network, kernel in agent.deciders():
-            total += network.policy(self._encoder.represent_all(network, kernel)).softmax(dim=1)
+        for kernel in agent.evaluation_kernels():
+            total += agent.network.policy(self._encoder.represent_all(agent.network, kernel)).softmax(dim=1)
         actions = total.argmax(dim=1).cpu().numpy()
         return np.split(actions, np.cumsum(self._lengths)[:-1])
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from pisces.agents.ensemble import ImitationEnsemble, make_agent
 from pisces.agents.imitation import ImitationAgent, Losses
 from pisces.envs.jumping import JumpingTask
 from pisces.experiments.interrupts import Interrupts
@@ -56,7 +55,7 @@ def run(
         # Another process may have finished the run between the two looks.
         if not folder.finished:
             torch.set_num_threads(config.threads)
-            agent = make_agent(imitation_data(config), config.settings, config.seed, device)
+            agent = ImitationAgent(imitation_data(config), config.settings, config.seed, device)
             _Run(config, folder, agent, listeners).go_on()
     return folder
 
@@ -68,7 +67,7 @@ class _Run:
         self,
         config: JumpingConfig,
         folder: RunFolder,
-        agent: ImitationAgent | ImitationEnsemble,
+        agent: ImitationAgent,
         listeners: Sequence[Listener],
     ) -> None:
         self.config, self.folder, self.agent, self.listeners = config, folder, agent, listeners

@@ -4,38 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
-from pisces.experiments.jumping_study import STUDY
-from pisces.reports.jumping_tables import color_table, epsilon_table, table_1, table_2
+from pisces.experiments.jumping_study import COLORS_WITH_TABLE_1, STUDY
+from pisces.reports.jumping_tables import COLOR_SPREAD, color_table, epsilon_table, table_1, table_2
 from pisces.reports.tables import Cell, Table, markdown
 
 Row = Mapping[str, Any]
 Rows = tuple[dict[str, Any], ...]
-Variant = tuple[str, str, str]
-"""What a table calls it, the method, and the study that its runs carry."""
+
+
+class Variant(NamedTuple):
+    """Runs that a table compares with others."""
+
+    label: str
+    """What the table calls it."""
+    method: str
+    """The method."""
+    study: str = ""
+    """The study that its runs carry."""
+    grid: str = "wide"
+    """The grid."""
+
 
 COIN: Sequence[Variant] = (
-    ("a coin at every call (ours)", "randconv", ""),
-    ("one coin per run (the published code)", "randconv", "coin=run"),
-    ("always augmented", "randconv", "pass_probability=0.0"),
+    Variant("a coin at every call (ours)", "randconv"),
+    Variant("one coin per run (the published code)", "randconv", "coin=run"),
+    Variant("always augmented", "randconv", "pass_probability=0.0"),
 )
 LOSS: Sequence[Variant] = (
-    ("Eq. 4, both directions, discount 0.999", "randconv+pse", ""),
-    ("without weights", "randconv+pse", "weighted=False"),
-    ("one direction", "randconv+pse", "symmetric=False"),
-    ("discount 0.99", "randconv+pse", "discount=0.99"),
+    Variant("Eq. 4, both directions, discount 0.999", "randconv+pse"),
+    Variant("without weights", "randconv+pse", "weighted=False"),
+    Variant("one direction", "randconv+pse", "symmetric=False"),
+    Variant("discount 0.99", "randconv+pse", "discount=0.99"),
 )
 RECIPE: Sequence[Variant] = (
-    ("`pisces`: RandConv, shifts, cosine", "pisces", ""),
-    ("with the border shifted too", "pisces", "shift_border=0"),
-    ("without shifts", "pisces", "shift=0"),
-    ("without RandConv", "pisces", "augmentation=none"),
-    ("without the cosine", "pisces", "schedule=exponential"),
-    ("with PSEs", "pisces", "auxiliary=contrastive,temperature=0.5"),
-    ("`pisces-plain`: PSEs, cosine, five agents, no augmentation", "pisces-plain", ""),
-    ("a single agent", "pisces-plain", "members=1"),
-    ("a single agent without PSEs", "pisces-plain", "auxiliary=none,members=1"),
+    Variant("`pisces`: RandConv, shifts, cosine", "pisces"),
+    Variant("with the border shifted too", "pisces", "shift_border=0"),
+    Variant("without shifts", "pisces", "shift=0"),
+    Variant("without RandConv", "pisces", "augmentation=none"),
+    Variant("without the cosine", "pisces", "schedule=exponential"),
+    Variant("with PSEs", "pisces", "auxiliary=contrastive,temperature=0.5"),
+    Variant("`pisces` on the narrow grid", "pisces", grid="narrow"),
+    Variant("narrow grid, with the border shifted too", "pisces", "shift_border=0", "narrow"),
+    Variant("`pisces-plain`: PSEs and a cosine, no augmentation", "pisces-plain"),
+    Variant("`pisces-plain` without PSEs", "pisces-plain", "auxiliary=none"),
 )
 SPEED_PERCENT = 80.0
 
@@ -61,15 +74,10 @@ def body(make: Callable[[Iterable[Row]], Table]) -> Callable[[Rows], str]:
     return text
 
 
-def variant_values(
-    results: Iterable[Row], method: str, study: str, value: str, grid: str = "wide", colors: bool = False
-) -> tuple[float, ...]:
-    """A value of the runs of one method on one grid with one study."""
-    return tuple(
-        float(result[value])
-        for result in results
-        if value in result and _kind(result["config"]) == (method, grid, study, colors)
-    )
+def variant_values(results: Iterable[Row], variant: Variant, value: str, colors: bool = False) -> tuple[float, ...]:
+    """A value of a variant's runs."""
+    wanted = (variant.method, variant.grid, variant.study, colors)
+    return tuple(float(result[value]) for result in results if value in result and _kind(result["config"]) == wanted)
 
 
 def _kind(config: Mapping[str, Any]) -> tuple[str, str, str, bool] | None:
@@ -83,39 +91,21 @@ def variant_table(variants: Sequence[Variant]) -> Callable[[Rows], str]:
 
     def text(results: Rows) -> str:
         rows = []
-        for label, method, study in variants:
-            values = [variant_values(results, method, study, f"{part}_solved_percent") for part in ("test", "heldout")]
-            rows.append([label, *(Cell(found).ours() for found in values)])
+        for variant in variants:
+            values = [variant_values(results, variant, f"{part}_solved_percent") for part in ("test", "heldout")]
+            rows.append([variant.label, *(Cell(found).ours() for found in values)])
         return markdown(["variant", "unseen tasks solved (%)", "of those, no validation tasks (%)"], rows)
 
     return text
 
 
-def recipe_table(results: Rows) -> str:
-    """What the recipe solves without each of its ingredients, on the wide grid and on the narrow one."""
-    columns = (("test", "wide"), ("heldout", "wide"), ("test", "narrow"))
-    rows = []
-    for label, method, study in RECIPE:
-        found = [variant_values(results, method, study, f"{part}_solved_percent", grid) for part, grid in columns]
-        rows.append([label, *(Cell(values).ours() for values in found)])
-    header = [
-        "variant",
-        "wide: unseen tasks solved (%)",
-        "wide: of those, no validation tasks (%)",
-        "narrow: unseen (%)",
-    ]
-    return markdown(header, rows)
-
-
 def color_section(results: Rows) -> str:
     """The task with colours, and PSEs there with the hyperparameters of Table 1."""
-    table_1_settings = STUDY["colors"][1].jobs()[0].config.as_dict()["study"]
+    (study,) = {str(job.config.as_dict()["study"]) for job in COLORS_WITH_TABLE_1.jobs()}
     rows = []
-    for label, study in (("this task's, as above", ""), ("Table 1's", table_1_settings)):
-        found = [
-            variant_values(results, "pse", study, f"{c}_test_solved_percent", colors=True) for c in ("red", "green")
-        ]
-        rows.append([label, *(Cell(values, None, "error", 0.99).ours() for values in found)])
+    for variant in (Variant("this task's, as above", "pse"), Variant("Table 1's", "pse", study)):
+        values = [variant_values(results, variant, f"{c}_test_solved_percent", colors=True) for c in ("red", "green")]
+        rows.append([variant.label, *(Cell(found, None, *COLOR_SPREAD).ours() for found in values)])
     return f"{body(color_table)(results)}\n{markdown(['PSEs with hyperparameters of', 'red', 'green'], rows)}"
 
 
@@ -124,9 +114,8 @@ def tasks_table(results: Rows) -> str:
     rows = []
     for count in (6, 9, 12, 18):
         study = "" if count == 18 else f"training_tasks={count}"
-        cells = [
-            variant_values(results, method, study, "test_solved_percent") for method in ("randconv", "randconv+pse")
-        ]
+        variants = [Variant(str(count), method, study) for method in ("randconv", "randconv+pse")]
+        cells = [variant_values(results, variant, "test_solved_percent") for variant in variants]
         rows.append([str(count), *(Cell(values).ours() for values in cells)])
     return markdown(["training tasks", "`randconv` (%)", "`randconv+pse` (%)"], rows)
 
@@ -155,11 +144,11 @@ def _first_above(curve: Iterable[Row]) -> int | None:
 
 SECTIONS: Mapping[str, Callable[[Rows], str]] = {
     "jumping_1": part_section("table1", body(table_1)),
-    "jumping_main": part_section("main", variant_table([(f"`{m}`", m, "") for m in ("randconv", "randconv+pse")])),
+    "jumping_main": part_section("main", variant_table([Variant(f"`{m}`", m) for m in ("randconv", "randconv+pse")])),
     "jumping_2": part_section("table2", body(table_2)),
     "jumping_colors": part_section("colors", color_section),
     "jumping_epsilon": part_section("epsilon", body(epsilon_table)),
-    "jumping_recipe": part_section("recipe", recipe_table),
+    "jumping_recipe": part_section("recipe", variant_table(RECIPE)),
     "jumping_coin": part_section("coin", variant_table(COIN)),
     "jumping_tasks": part_section("tasks", tasks_table),
     "jumping_loss": part_section("loss", variant_table(LOSS)),

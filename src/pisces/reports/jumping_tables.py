@@ -39,6 +39,8 @@ TABLE_2 = {
     "π*-bisimulation": ("randconv+bisimulation", "randconv+bisimulation-cme"),
     "PSM": ("randconv+psm-l2", "randconv+psm-cme"),
 }
+COLOR_SPREAD = ("error", 0.99)
+"""The paper's table of colours tells standard errors and 99 % intervals."""
 COLOR_ROWS = ("randconv", "dropout+l2", "randconv+pse", "pse")
 BASELINE = "randconv"
 OURS = (
@@ -67,9 +69,10 @@ def table_1(results: Iterable[ResultRow]) -> Table:
     """Unseen tasks solved by method and grid (Table 1), then methods that the paper does not have."""
     cells = group_jumping(results)
     ablation = {method for pair in TABLE_2.values() for method in pair} - set(TABLE_1)
-    others = sorted({method for method, _ in cells} - set(TABLE_1) - ablation)
+    others = {method for method, _ in cells} - set(TABLE_1) - ablation
+    ordered = [*(method for method in OUR_ROWS if method in others), *sorted(others - set(OUR_ROWS))]
     rows: list[TableRow] = []
-    for method in [*TABLE_1, *others]:
+    for method in [*TABLE_1, *ordered]:
         augmented, name = TABLE_1.get(method) or OUR_ROWS.get(method, ("", method))
         row = [_cell(cells, method, grid) for grid in GRIDS]
         rows.append((augmented, name, *row))
@@ -114,7 +117,7 @@ def color_table(results: Iterable[ResultRow]) -> Table:
     for method in methods:
         name = TABLE_1[method][1] if method in TABLE_1 else method
         published, source = JUMPING_COLORS.get(method, {}), (method, "wide", True, 0.0)
-        row = [Cell(scores[c].get(method, ()), published.get(c), "error", 0.99, source) for c in ("red", "green")]
+        row = [Cell(scores[c].get(method, ()), published.get(c), *COLOR_SPREAD, source) for c in ("red", "green")]
         rows.append((name, *row))
     note = "Wide grid, red and green obstacles together. " + OURS.format(spread="standard error", percent=99)
     header = ("method", "red", "green")

@@ -36,7 +36,7 @@ def sweep_jumping(
         methods: names separated by commas; see `pisces train jumping --help`.
         grids: wide, narrow, random, separated by commas.
         seeds: e.g. 0-99 or 0,3,5-7.
-        preset: paper (2000 epochs), quick (minutes) or smoke (seconds).
+        preset: paper (in full, 2000 epochs for the paper's methods), quick (minutes) or smoke (seconds).
         epsilons: suboptimalities of the metric's policies.
         colors: red and green obstacles.
         unweighted: the contrastive loss without Eq. 4's weights.

@@ -35,7 +35,7 @@ def train_jumping(
             augmentation, pisces-plain.
         grid: wide, narrow or random.
         seed: seed of the weights, of all draws and of the random grid.
-        preset: paper (2000 epochs), quick (minutes) or smoke (seconds).
+        preset: paper (in full, 2000 epochs for the paper's methods), quick (minutes) or smoke (seconds).
         epsilon: suboptimality of the metric's policies, 0 to 0.5.
         colors: red and green obstacles.
         unweighted: the contrastive loss without Eq. 4's weights.

@@ -37,7 +37,7 @@ def tune_jumping(
     Args:
         method: see `pisces train jumping --help`.
         grid: wide, narrow or random; on the random grid every seed has its own tasks.
-        preset: paper (2000 epochs), quick (minutes) or smoke (seconds).
+        preset: paper (in full, 2000 epochs for the paper's methods), quick (minutes) or smoke (seconds).
         seeds: every trial trains all of them and is scored by the mean; keep them apart from the seeds you report.
         trials: number of trials in all; a larger number later goes on with the same study.
         colors: red and green obstacles.

@@ -31,6 +31,9 @@ def root(tmp_path_factory, write_run):
     write_run(folder, "randconv+pse", 1, 0.95)
     write_run(folder, "randconv", grid="narrow")
     write_run(folder, "pse", colors=True)
+    (folder / "lqr").mkdir()
+    linear = {"config": {"method": "psm", "seed": 0, "distractors": 500}, "error": 0.25}
+    (folder / "lqr" / "result.json").write_text(json.dumps(linear))
     write_run(folder, "dropout+l2", change=lambda result: result["config"].update(study=EVIL, method=EVIL))
     return folder
 
@@ -90,7 +93,9 @@ def as_screen(frame):
 
 
 def test_table_sorts_and_filters(page):
-    assert page.locator("#results-count").inner_text() == "5 of 5 settings"
+    count = page.locator("#results-count")
+    measures = "unseen tasks solved (%) or unseen red tasks solved (%)"
+    assert count.inner_text() == f"5 of 5 settings; judged by {measures}"
     heading = page.get_by_role("button", name="mean", exact=True)
     heading.click()
     falling = [float(text) for text in column(page, 4)]
@@ -99,13 +104,22 @@ def test_table_sorts_and_filters(page):
     heading.press("Enter")
     assert [float(text) for text in column(page, 4)] == falling[::-1]
     page.locator("#results-filter").fill("pse WIDE")
-    assert page.locator("#results-count").inner_text() == "2 of 5 settings"
+    assert count.inner_text().startswith("2 of 5 settings")
     assert set(column(page, 1)) == {"randconv+pse", "pse"}
     page.locator("#results-filter").fill("")
     choose(page, "results-view", "single runs")
-    assert page.locator("#results-count").inner_text() == "8 of 8 runs"
+    assert count.inner_text().startswith("8 of 8 runs")
     page.locator("#results-filter").fill("nothing like this")
     assert column(page, 1) == []
+
+
+def test_table_shows_one_experiment_at_a_time(page):
+    assert column(page, 1)[0] != "psm"
+    choose(page, "results-experiment", "lqr")
+    assert page.locator("#results-count").inner_text() == "1 of 1 settings; judged by error against the oracle"
+    assert (column(page, 1), column(page, 2)) == (["psm"], ["500 distractors"])
+    choose(page, "results-experiment", "jumping")
+    assert len(column(page, 1)) == 5
 
 
 def test_numbers_lead_to_commands_and_config(page, root):

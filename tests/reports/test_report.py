@@ -1,6 +1,7 @@
 import base64
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from pisces.experiments import grid_transfer
 from pisces.experiments.jumping_data import task_metrics
 from pisces.reports import result_figures, task_figures
 from pisces.reports.embeddings import embed_run, embedding_figure, project, quantize
-from pisces.reports.results import read_runs
+from pisces.reports.explorer import changes_of
+from pisces.reports.results import StoredRun, read_runs
 from pisces.reports.statistics import Scores
 
 PLAIN = ["--projection", "none"]
@@ -89,6 +91,12 @@ def test_page_holds_every_run_with_its_command(reported):
     assert setting["config"] == {k: v for k, v in stored.config.items() if k != "seed"}
     assert setting["summary"]["count"] == 2
     assert setting["paper"] == 50.7
+
+
+def test_long_numbers_of_changes_are_rounded():
+    config = {"method": "psm", "seed": 0, "study": "learning_rate=2.9999999999999997e-05,steps=1000,decay=0.25"}
+    run = StoredRun(Path("run"), {"config": config, "error": 0.25})
+    assert changes_of(run) == "learning_rate=3e-05, steps=1000, decay=0.25"
 
 
 def test_page_names_what_was_left_out_and_lists_other_experiments(reported, capsys):

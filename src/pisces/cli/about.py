@@ -19,7 +19,8 @@ PAPER = """@inproceedings{agarwal2021contrastive,
 SOFTWARE = """@software{{pisces,
   title   = {{pisces: behavioural similarity for reinforcement learning}},
   author  = {{{{The pisces authors}}}},
-  version = {{{version}}}
+  version = {{{version}}},
+  year    = {{2026}}
 }}"""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -21,7 +22,7 @@ from pisces.reports.grid import grid_source
 from pisces.reports.jumping_tables import own_source
 from pisces.reports.lqr import lqr_source
 from pisces.reports.paper import DISTRACTING, JUMPING, JUMPING_COLORS, LQR, Published
-from pisces.reports.results import StoredRun, StoredRuns
+from pisces.reports.results import HEADLINES, StoredRun, StoredRuns
 from pisces.reports.statistics import mean_interval, summarize
 from pisces.reports.tables import Cell, Table
 
@@ -49,6 +50,9 @@ SOURCES: Mapping[str, Callable[[Mapping[str, Any]], tuple[Any, ...] | None]] = {
     "grid": grid_source,
 }
 ORDER = list(JUMPING)
+EXPERIMENTS = list(dict.fromkeys(HEADLINES.values()))
+LONG_NUMBER = re.compile(r"\d+\.\d{10,}(e[-+]?\d+)?")
+"""What rounding left of a short number, e.g. 2.9999999999999997e-05."""
 
 
 def settings_of(runs: StoredRuns) -> list[list[StoredRun]]:
@@ -63,8 +67,8 @@ def _place(run: StoredRun) -> tuple[Any, ...]:
     method, config = run.config["method"], run.config
     rank = ORDER.index(method) if method in ORDER else len(ORDER)
     own = source_of(run) is None if run.experiment == "jumping" else False
-    size = int(config.get("distractors") or 0)
-    return own, run.experiment, bool(config.get("colors")), rank, method, size, where_of(run), run.setting
+    experiment, size = EXPERIMENTS.index(run.experiment), int(config.get("distractors") or 0)
+    return own, experiment, bool(config.get("colors")), rank, method, size, where_of(run), run.setting
 
 
 def source_of(run: StoredRun) -> tuple[Any, ...] | None:
@@ -100,7 +104,8 @@ def changes_of(run: StoredRun) -> str:
     scene = [str(config.get("init") or "").replace("random", ""), str(config.get("variant") or "").replace("paper", "")]
     scene += ["DAVIS"] if config.get("davis") else []
     shown = "" if preset in (None, "paper", "standard") else f"preset {preset}"
-    study = str(config.get("study") or "").replace(",", ", ")  # long ones break into lines
+    study = LONG_NUMBER.sub(lambda found: f"{float(found[0]):g}", str(config.get("study") or ""))
+    study = study.replace(",", ", ")  # long ones break into lines
     return " ".join(part for part in [colors, *scene, study, threads, shown] if part)
 
 

@@ -5,14 +5,13 @@ const SHOWN_ROWS = 200;
 const VIEWS = {
   settings: {
     columns: [["method"], ["trained on"], ["changes"], ["mean", "number"], ["seeds", "number"], ["deviation", "number"],
-      ["95 % interval", "number"], ["interquartile mean", "number"], ["paper", "number"], ["measure"]],
+      ["95 % interval", "number"], ["interquartile mean", "number"], ["paper", "number"]],
     rows: () => data.settings.map((setting, number) => {
       const told = setting.summary;
       return {
         settings: [number],
         cells: [setting.method, setting.grid, setting.changes, told.mean, told.count, told.deviation,
-          told.low === null ? "–" : `${shortNumber(told.low)} to ${shortNumber(told.high)}`, told.iqm, setting.paper,
-          setting.measure],
+          told.low === null ? "–" : `${shortNumber(told.low)} to ${shortNumber(told.high)}`, told.iqm, setting.paper],
       };
     }),
   },
@@ -30,7 +29,7 @@ const VIEWS = {
   },
 };
 
-const tableState = { view: "settings", sort: 0, descending: false, words: [], all: false };
+const tableState = { view: "settings", experiment: null, sort: 0, descending: false, words: [], all: false };
 
 function compareCells(x, y) {
   if (typeof x === "number" && typeof y === "number") return x - y;
@@ -48,8 +47,17 @@ function cellText(value, column) {
   return value === null || value === undefined || value === "" ? "–" : value;
 }
 
+// Experiments are judged by different measures, so a table shows one of them.
+function experimentRows(view) {
+  return view.rows().filter((row) => data.settings[row.settings[0]].experiment === tableState.experiment);
+}
+
+function measuresOf(rows) {
+  return [...new Set(rows.map((row) => data.settings[row.settings[0]].measure))].join(" or ");
+}
+
 function chosenRows(view) {
-  const kept = view.rows().filter((row) => {
+  const kept = experimentRows(view).filter((row) => {
     const text = row.cells.map((value, place) => cellText(value, view.columns[place][0])).join(" ").toLowerCase();
     return tableState.words.every((word) => text.includes(word));
   });
@@ -84,8 +92,9 @@ function drawTable() {
   const shown = tableState.all ? rows : rows.slice(0, SHOWN_ROWS);
   byId("results-table").replaceChildren(
     element("thead", {}, tableHead(view)), element("tbody", {}, ...shown.map((row) => tableRow(view, row))));
-  const total = view.rows().length;
-  byId("results-count").textContent = `${rows.length} of ${total} ${tableState.view}`;
+  const every = experimentRows(view);
+  const judged = every.length ? `; judged by ${measuresOf(every)}` : "";
+  byId("results-count").textContent = `${rows.length} of ${every.length} ${tableState.view}${judged}`;
   byId("results-more").hidden = shown.length === rows.length;
   byId("results-more").textContent = `Show all ${rows.length}`;
 }
@@ -96,7 +105,13 @@ function startTable() {
   const view = element("select", { id: "results-view",
     change: (event) => { Object.assign(tableState, { view: event.target.value, sort: 0, descending: false }); drawTable(); } });
   options(view, [["settings", "settings (over seeds)"], ["runs", "single runs"]], "settings");
-  byId("results-controls").append(labelled("Filter by any words", filter), labelled("One row per", view),
+  const experiments = [...new Set(data.settings.map((setting) => setting.experiment))];
+  tableState.experiment = experiments[0];
+  const experiment = element("select", { id: "results-experiment",
+    change: (event) => { Object.assign(tableState, { experiment: event.target.value, all: false }); drawTable(); } });
+  options(experiment, experiments.map((name) => [name, name]), tableState.experiment);
+  byId("results-controls").append(...(experiments.length > 1 ? [labelled("Experiment", experiment)] : []),
+    labelled("Filter by any words", filter), labelled("One row per", view),
     element("span", { id: "results-count", role: "status", class: "soft" }));
   byId("results-more").addEventListener("click", () => { tableState.all = true; drawTable(); });
   drawTable();

@@ -158,3 +158,54 @@ def test_the_step_size_falls_by_the_decay_and_along_a_cosine():
     assert rates["cosine"][0] == 1e-3
     assert rates["cosine"][len(rates["cosine"]) // 2] == pytest.approx(5e-4, rel=0.1)
     assert 0 < rates["cosine"][-1] < 1e-4
+
+
+def trained_starts(agent, scores):
+    """Trains an agent to its end, and returns the weights at the end of each start."""
+    ends = []
+    while agent.iteration < agent.total_iterations:
+        weights = weights_after(agent, 1)
+        if agent.start_ends:
+            ends.append(weights)
+            agent.keep_or_drop(scores[len(ends) - 1])
+    return ends
+
+
+def test_of_several_starts_the_best_is_kept():
+    agent = agent_of(epochs=1, restarts=4)
+    ends = trained_starts(agent, [1.0, 3.0, 2.0, 3.0])
+    assert len(ends) == 4
+    assert torch.equal(weights_after(agent, 0), ends[1])
+    assert not any(torch.equal(ends[0], other) for other in ends[1:])
+
+
+def test_the_first_start_is_the_training_without_restarts():
+    single = agent_of(epochs=1, schedule="cosine")
+    assert not single.start_ends
+    ends = trained_starts(agent_of(epochs=1, restarts=2, schedule="cosine"), [0.0, 0.0])
+    assert torch.equal(weights_after(single, single.total_iterations), ends[0])
+    assert not single.start_ends
+
+
+def test_every_start_has_the_whole_schedule():
+    agent = agent_of(epochs=2, restarts=3, schedule="cosine", learning_rate_decay=0.5)
+    rates = []
+    for iteration in range(agent.total_iterations):
+        agent.iteration = iteration
+        rates.append(agent.learning_rate)
+    third = len(rates) // 3
+    assert rates[:third] == rates[third : 2 * third] == rates[2 * third :]
+    assert rates[0] > rates[third - 1]
+
+
+def test_restarts_go_on_from_their_state():
+    whole, fresh = (agent_of(epochs=1, restarts=2, auxiliary="contrastive") for _ in range(2))
+    first = whole.iterations_per_start
+    weights_after(whole, first)
+    whole.keep_or_drop(5.0)
+    tensors, numbers = whole.state()
+    fresh.restore({name: value.clone() for name, value in tensors.items()}, dict(numbers))
+    kept = tensors["kept.network.policy.weight"].clone()
+    assert torch.equal(weights_after(whole, first), weights_after(fresh, first))
+    fresh.keep_or_drop(4.0)
+    assert torch.equal(fresh.network.policy.weight, kept)

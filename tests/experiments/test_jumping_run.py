@@ -3,6 +3,7 @@ import json
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 
 from pisces.agents import load
 from pisces.envs.jumping import JumpingEnv
@@ -52,6 +53,33 @@ def test_a_stopped_run_goes_on_to_the_same_result(whole, tmp_path, error, iterat
         run(config_of(), tmp_path, listeners=[stop_at(iteration, error)])
     folder = run(config_of(), tmp_path)
     assert folder.file("result.json").read_bytes() == whole.file("result.json").read_bytes()
+
+
+def start_config(restarts):
+    return make_config("pisces-plain-5", preset="smoke", changes={**TINY, "evaluations": 1, "restarts": restarts})
+
+
+def final_weights(folder):
+    return torch.cat([parameter.detach().flatten() for parameter in load(folder.path).network.parameters()])
+
+
+@pytest.mark.parametrize(("scores", "first"), [([30, 10, 20], True), ([10, 30, 20], False)])
+def test_the_start_that_solves_most_validation_tasks_is_kept(tmp_path, monkeypatch, scores, first):
+    single = final_weights(run(start_config(1), tmp_path / "single"))
+    told = iter(scores)
+    judge = lambda *_: {"validation_solved_percent": float(next(told, 0))}  # noqa: E731
+    monkeypatch.setattr("pisces.experiments.jumping_run.split_percentages", judge)
+    folder = run(start_config(3), tmp_path / "three")
+    assert [row["iteration"] for row in folder.read_metrics()] == [6, 12, 18]
+    assert torch.equal(final_weights(folder), single) == first
+
+
+def test_stopped_restarts_go_on_to_the_same_result(tmp_path):
+    with pytest.raises(RuntimeError):
+        run(start_config(2), tmp_path / "stopped", listeners=[stop_at(8, RuntimeError("power cut"))])
+    results = [run(start_config(2), tmp_path / name) for name in ("stopped", "whole")]
+    assert results[0].file("result.json").read_bytes() == results[1].file("result.json").read_bytes()
+    assert torch.equal(final_weights(results[0]), final_weights(results[1]))
 
 
 def test_a_finished_run_is_not_run_again(whole):

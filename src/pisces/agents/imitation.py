@@ -22,7 +22,7 @@ ADAM_EPSILON = 1e-7
 JUMP = 1
 # Streams of randomness: each purpose and iteration has its own generator, so that a run that goes on after a stop
 # needs no generator's state.
-ITERATION, SHUFFLE, EVALUATION, RUN = range(4)
+ITERATION, SHUFFLE, EVALUATION, RUN, RESTART = range(5)
 
 
 @dataclass(frozen=True)
@@ -66,20 +66,26 @@ class ImitationAgent:
     def __init__(self, data: ImitationData, settings: ImitationSettings, seed: int, device: str = "cpu") -> None:
         self.data, self.settings, self.seed = data, settings, seed
         self.device = torch.device(device)
-        generator = torch.Generator().manual_seed(seed)
-        self.network = JumpingNetwork(data.observations.shape[3], generator)
+        self._start(seed)
+        self.encoder = make_encoder(data.observations, self.device)
+        self.iteration = 0
+        self._kept: dict[str, Tensor] = {}
+        self._kept_score = -math.inf
+        self._classes = [np.flatnonzero(data.actions != JUMP), np.flatnonzero(data.actions == JUMP)]
+        self._drawn = [0, 0]
+        self._metric = None if data.metric is None else torch.from_numpy(data.metric).to(self.device)
+        self._run_passes = self._rng(RUN).random() < settings.pass_probability
+
+    def _start(self, weights_seed: int) -> None:
+        generator = torch.Generator().manual_seed(weights_seed)
+        self.network = JumpingNetwork(self.data.observations.shape[3], generator)
         self.loss = self._make_loss(generator)
         self.network.to(self.device)
         self.parameters = [*self.network.parameters(), *(self.loss.parameters() if self.loss else ())]
         if self.loss:
             self.loss.to(self.device)
-        self.optimiser = torch.optim.Adam(self.parameters, lr=settings.learning_rate, eps=ADAM_EPSILON, fused=True)
-        self.encoder = make_encoder(data.observations, self.device)
-        self.iteration = 0
-        self._classes = [np.flatnonzero(data.actions != JUMP), np.flatnonzero(data.actions == JUMP)]
-        self._drawn = [0, 0]
-        self._metric = None if data.metric is None else torch.from_numpy(data.metric).to(self.device)
-        self._run_passes = self._rng(RUN).random() < settings.pass_probability
+        rate = self.settings.learning_rate
+        self.optimiser = torch.optim.Adam(self.parameters, lr=rate, eps=ADAM_EPSILON, fused=True)
 
     def _make_loss(self, generator: torch.Generator) -> PolicySimilarityLoss | None:
         settings = self.settings
@@ -101,18 +107,47 @@ class ImitationAgent:
         return len(self.data.actions) // self.data.copies // self.settings.batch_size + 1
 
     @property
-    def total_iterations(self) -> int:
-        """Iterations of the whole training."""
+    def iterations_per_start(self) -> int:
+        """Iterations from initial weights to the end of the schedule."""
         return self.settings.epochs * self.iterations_per_epoch
+
+    @property
+    def total_iterations(self) -> int:
+        """Iterations of the whole training, of all restarts together."""
+        return self.settings.restarts * self.iterations_per_start
+
+    @property
+    def start_ends(self) -> bool:
+        """Whether the schedule ends with the present iteration, so that `keep_or_drop` is due."""
+        return self.settings.restarts > 1 and self.iteration > 0 and self.iteration % self.iterations_per_start == 0
 
     @property
     def learning_rate(self) -> float:
         """The step size of the present iteration."""
-        epoch = self.iteration // self.iterations_per_epoch
-        rate = self.settings.learning_rate * self.settings.learning_rate_decay**epoch
+        start = min(self.iteration // self.iterations_per_start, self.settings.restarts - 1)
+        iteration = self.iteration - start * self.iterations_per_start
+        rate = self.settings.learning_rate * self.settings.learning_rate_decay ** (
+            iteration // self.iterations_per_epoch
+        )
         if self.settings.schedule == "cosine":
-            rate *= 0.5 * (1 + math.cos(math.pi * self.iteration / self.total_iterations))
+            rate *= 0.5 * (1 + math.cos(math.pi * iteration / self.iterations_per_start))
         return rate
+
+    def keep_or_drop(self, score: float) -> None:
+        """Ends one of several starts: keeps its weights if its score is the best so far, then starts again.
+
+        After the last start the agent has the kept weights.
+
+        Args:
+            score: how well the present weights do on validation tasks; of equal ones the first is kept.
+        """
+        if score > self._kept_score:
+            self._kept, self._kept_score = {name: value.clone() for name, value in self._weights().items()}, score
+        if self.iteration < self.total_iterations:
+            self._start(int(self._rng(RESTART, self.iteration).integers(2**63)))
+        else:
+            self._load_weights(self._kept)
+            self._kept = {}
 
     def train_iteration(self) -> Losses:
         """Takes one optimiser step on an imitation batch and, if there is an auxiliary loss, two episodes."""
@@ -222,29 +257,40 @@ class ImitationAgent:
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Everything that training needs to go on: tensors, and numbers fit for JSON."""
-        tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
-        if self.loss is not None:
-            tensors |= {f"loss.{name}": value for name, value in self.loss.state_dict().items()}
+        tensors = self._weights() | {f"kept.{name}": value for name, value in self._kept.items()}
         for number, parameter in enumerate(self.parameters):
             for name, value in self.optimiser.state[parameter].items():
                 tensors[f"adam.{number}.{name}"] = value
-        return tensors, {"iteration": self.iteration, "drawn": self._drawn}
+        numbers: dict[str, Any] = {"iteration": self.iteration, "drawn": self._drawn}
+        return tensors, numbers | ({"kept_score": self._kept_score} if self._kept else {})
 
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
         """Takes up a state that `state` returned."""
+        self._load_weights(tensors)
+        for number, parameter in enumerate(self.parameters):
+            self.optimiser.state[parameter] = _below(f"adam.{number}.", tensors)
+        self._kept, self._kept_score = _below("kept.", tensors), float(numbers.get("kept_score", -math.inf))
+        self.iteration, self._drawn = int(numbers["iteration"]), [int(count) for count in numbers["drawn"]]
+
+    def _weights(self) -> dict[str, Tensor]:
+        tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        if self.loss is not None:
+            tensors |= {f"loss.{name}": value for name, value in self.loss.state_dict().items()}
+        return tensors
+
+    def _load_weights(self, tensors: dict[str, Tensor]) -> None:
         load_module(self.network, "network.", tensors)
         if self.loss is not None:
             load_module(self.loss, "loss.", tensors)
-        for number, parameter in enumerate(self.parameters):
-            prefix = f"adam.{number}."
-            values = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-            self.optimiser.state[parameter] = values
-        self.iteration, self._drawn = int(numbers["iteration"]), [int(count) for count in numbers["drawn"]]
 
 
 def load_module(module: nn.Module, prefix: str, tensors: dict[str, Tensor]) -> None:
     """Loads the tensors whose names start with `prefix` into a module."""
-    module.load_state_dict({n.removeprefix(prefix): value for n, value in tensors.items() if n.startswith(prefix)})
+    module.load_state_dict(_below(prefix, tensors))
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 def evaluation_kernels(settings: ImitationSettings, seed: int, iteration: int, channels: int) -> list[Tensor | None]:

@@ -26,6 +26,9 @@ class ImitationSettings:
     """How the step size falls: by the decay alone, or also along half a cosine to zero at the end."""
     epochs: int = 2000
     """Passes over the data; each has (examples // batch size) + 1 iterations."""
+    restarts: int = 1
+    """Agents that are trained one after another, each for all epochs from weights of its own; the one that solves the
+    most validation tasks is kept."""
     batch_size: int = 256
     """Examples of the imitation loss per iteration, half of them jumps on average."""
     l2_coefficient: float = 0.0
@@ -80,7 +83,16 @@ class ImitationSettings:
         for name in ("learning_rate", "learning_rate_decay", "temperature", "scale"):
             if not getattr(self, name) > 0:
                 raise UserError(f"expected a positive {name}, got {getattr(self, name)}")
-        for name in ("epochs", "batch_size", "shifted_copies", "evaluation_draws", "embedding_size", "evaluations"):
+        counts = (
+            "epochs",
+            "restarts",
+            "batch_size",
+            "shifted_copies",
+            "evaluation_draws",
+            "embedding_size",
+            "evaluations",
+        )
+        for name in counts:
             if getattr(self, name) < 1:
                 raise UserError(f"expected {name} of at least 1, got {getattr(self, name)}")
         for name in ("dropout", "discount"):

@@ -32,7 +32,7 @@ def train_jumping(
     Args:
         method: dropout+l2, pse, randconv, randconv+pse, randconv+bisimulation, randconv+psm-l2,
             randconv+bisimulation-cme, randconv+psm-cme, randconv+true, or our own recipes, pisces and, without
-            augmentation, pisces-plain.
+            augmentation, pisces-plain and pisces-plain-5.
         grid: wide, narrow or random.
         seed: seed of the weights, of all draws and of the random grid.
         preset: paper (in full, 2000 epochs for the paper's methods), quick (minutes) or smoke (seconds).

@@ -28,6 +28,7 @@ from pisces.experiments.progress import Listener, Progress
 from pisces.experiments.store import RunFolder
 
 CHECKPOINT_SECONDS = 60.0
+VALIDATION = "validation_solved_percent"
 LOSS_NAMES = tuple(Losses.__dataclass_fields__)
 
 
@@ -104,6 +105,8 @@ class _Run:
                 losses = agent.train_iteration()
                 self.sums += np.array([getattr(losses, name) for name in LOSS_NAMES])
                 evaluation = self._evaluate() if self._evaluation_due() else None
+                if evaluation is not None and agent.start_ends:
+                    agent.keep_or_drop(evaluation[self._validation_name()])
                 if evaluation is not None or time.monotonic() - self.saved > CHECKPOINT_SECONDS:
                     self._save()
                 progress = Progress(agent.iteration, agent.total_iterations, asdict(losses), evaluation)
@@ -112,7 +115,12 @@ class _Run:
 
     def _evaluation_due(self) -> bool:
         every = -(-self.agent.total_iterations // self.config.settings.evaluations)
-        return self.agent.iteration % every == 0 or self.agent.iteration == self.agent.total_iterations
+        iteration, last = self.agent.iteration, self.agent.total_iterations
+        return iteration % every == 0 or iteration == last or self.agent.start_ends
+
+    def _validation_name(self) -> str:
+        """The percentage by which one of several agents is kept: of red tasks where there are two colours."""
+        return f"{run_colors(self.config)[0]}_{VALIDATION}" if self.config.colors else VALIDATION
 
     def _evaluate(self) -> dict[str, Any]:
         rows = self.folder.read_metrics()

@@ -66,7 +66,7 @@ COLORS_WITH_TABLE_1 = Batch(("pse",), seeds="0-2", colors=True, changes=_table_1
 STUDY: Mapping[str, tuple[Batch, ...]] = {
     "main": (Batch(("randconv", "randconv+pse"), seeds="0-19"),),
     "recipe": (
-        Batch(("pisces", "pisces-plain"), GRIDS),
+        Batch(("pisces", "pisces-plain", "pisces-plain-5"), GRIDS),
         Batch(("pisces",), ("wide", "narrow"), changes={"shift_border": 0}),
         Batch(("pisces",), changes={"shift": 0}),
         Batch(("pisces",), changes={"augmentation": "none"}),

@@ -24,7 +24,7 @@ from pisces.reports.task_figures import metric_maps, randconv_samples
 
 Result = Mapping[str, Any]
 Groups = Mapping[tuple[str, str], Sequence[Result]]
-SOLVED_ROWS = ("dropout+l2", "pse", "randconv", "randconv+bisimulation", "randconv+pse", "pisces-plain", "pisces")
+SOLVED_ROWS = ("dropout+l2", "pse", "randconv", "randconv+bisimulation", "randconv+pse", "pisces-plain-5", "pisces")
 EMBEDDED = ("randconv+pse", "randconv+psm-l2", "randconv+bisimulation-cme")
 """PSEs, then one with the other embedding and one with the other metric (Fig. 4)."""
 NAMES = {method: name.replace("`", "") for method, (_, name) in {**TABLE_1, **OUR_ROWS}.items()}

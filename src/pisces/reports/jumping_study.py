@@ -49,6 +49,7 @@ RECIPE: Sequence[Variant] = (
     Variant("narrow grid, with the border shifted too", "pisces", "shift_border=0", "narrow"),
     Variant("`pisces-plain`: PSEs and a cosine, no augmentation", "pisces-plain"),
     Variant("`pisces-plain` without PSEs", "pisces-plain", "auxiliary=none"),
+    Variant("`pisces-plain-5`: five trainings, the best on validation tasks kept", "pisces-plain-5"),
 )
 SPEED_PERCENT = 80.0
 

@@ -56,7 +56,9 @@ def test_presets_change_the_length_and_the_evaluations_only():
 def test_presets_never_train_longer_than_the_method():
     for method, settings in METHODS.items():
         for preset in PRESETS:
-            assert make_config(method, preset=preset).settings.epochs <= settings.epochs
+            short = make_config(method, preset=preset).settings
+            assert short.epochs <= settings.epochs
+            assert short.epochs * short.restarts <= PRESETS[preset].get("epochs", settings.epochs * settings.restarts)
     assert make_config("pse", preset="quick").settings.epochs == 900
     assert make_config("pisces", preset="quick").settings.epochs == 500
 

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from pisces.agents import load
+from pisces.agents.imitation import ImitationAgent
 from pisces.envs.jumping import JumpingEnv
 from pisces.experiments.jumping import make_config
+from pisces.experiments.jumping_data import TaskEvaluator
 from pisces.experiments.jumping_run import run
 
 TINY = {"epochs": 2, "evaluations": 2, "evaluation_draws": 1, "batch_size": 400}
@@ -72,6 +74,54 @@ def test_the_start_that_solves_most_validation_tasks_is_kept(tmp_path, monkeypat
     folder = run(start_config(3), tmp_path / "three")
     assert [row["iteration"] for row in folder.read_metrics()] == [6, 12, 18]
     assert torch.equal(final_weights(folder), single) == first
+
+
+def test_with_colors_both_kinds_of_validation_tasks_choose_the_start(tmp_path, monkeypatch):
+    config = make_config(
+        "pisces-plain-5", preset="smoke", colors=True, changes={**TINY, "evaluations": 1, "restarts": 2}
+    )
+    told = iter([("red_", 50), ("green_", 0), ("red_", 40), ("green_", 100)])
+
+    def judge(*_):
+        prefix, score = next(told, ("red_", 0))
+        return {f"{prefix}validation_solved_percent": float(score)}
+
+    monkeypatch.setattr("pisces.experiments.jumping_run.split_percentages", judge)
+    kept = []
+    keep_or_drop = ImitationAgent.keep_or_drop
+    monkeypatch.setattr(
+        ImitationAgent, "keep_or_drop", lambda agent, score: (kept.append(score), keep_or_drop(agent, score))
+    )
+    run(config, tmp_path)
+    assert kept == [25.0, 70.0]
+
+
+@pytest.mark.parametrize("iteration", [6, 12])
+def test_a_stop_inside_an_evaluation_leaves_nothing_out(tmp_path, monkeypatch, iteration):
+    whole = run(start_config(2), tmp_path / "whole")
+    greedy_actions = TaskEvaluator.greedy_actions
+
+    def stopped(evaluator, agent):
+        if agent.iteration == iteration:
+            raise KeyboardInterrupt
+        return greedy_actions(evaluator, agent)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TaskEvaluator, "greedy_actions", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run(start_config(2), tmp_path / "stopped")
+    folder = run(start_config(2), tmp_path / "stopped")
+    assert folder.file("result.json").read_bytes() == whole.file("result.json").read_bytes()
+    assert torch.equal(final_weights(folder), final_weights(whole))
+
+
+def test_between_two_starts_the_kept_agent_is_loaded(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(start_config(2), tmp_path / "stopped", listeners=[stop_at(6, KeyboardInterrupt())])
+    (checkpoint,) = (tmp_path / "stopped").rglob("checkpoint.safetensors")
+    policy = load(checkpoint.parent)
+    weights = torch.cat([parameter.detach().flatten() for parameter in policy.network.parameters()])
+    assert torch.equal(weights, final_weights(run(start_config(1), tmp_path / "single")))
 
 
 def test_stopped_restarts_go_on_to_the_same_result(tmp_path):

@@ -10,7 +10,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from pisces.errors import UserError
 
@@ -40,3 +40,13 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise UserError(
             f"expected a checkpoint in {str(path)!r}, got a damaged file; delete it to start the run anew"
         ) from error
+
+
+def tensors_below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose names start with `prefix`, without it."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def load_module(module: nn.Module, prefix: str, tensors: Mapping[str, Tensor]) -> None:
+    """Loads the tensors whose names start with `prefix` into a module."""
+    module.load_state_dict(tensors_below(prefix, tensors))

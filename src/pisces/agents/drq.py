@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from pisces.agents.checkpoint import load_module
 from pisces.agents.drq_networks import Actor, Convolutions, Critic
 from pisces.agents.drq_settings import DrQSettings
-from pisces.agents.imitation import load_module
 from pisces.agents.replay import Batch
 from pisces.augment import shift_frames
 from pisces.losses import PolicySimilarityLoss

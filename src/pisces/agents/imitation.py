@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
+from pisces.agents.checkpoint import load_module, tensors_below
 from pisces.agents.encoders import make_encoder
 from pisces.agents.networks import REPRESENTATION, JumpingNetwork
 from pisces.agents.settings import ImitationSettings
@@ -69,6 +70,7 @@ class ImitationAgent:
         self._start(seed)
         self.encoder = make_encoder(data.observations, self.device)
         self.iteration = 0
+        self._starts_ended = 0
         self._kept: dict[str, Tensor] = {}
         self._kept_score = -math.inf
         self._classes = [np.flatnonzero(data.actions != JUMP), np.flatnonzero(data.actions == JUMP)]
@@ -78,12 +80,9 @@ class ImitationAgent:
 
     def _start(self, weights_seed: int) -> None:
         generator = torch.Generator().manual_seed(weights_seed)
-        self.network = JumpingNetwork(self.data.observations.shape[3], generator)
+        self.network = JumpingNetwork(self.data.observations.shape[3], generator).to(self.device)
         self.loss = self._make_loss(generator)
-        self.network.to(self.device)
         self.parameters = [*self.network.parameters(), *(self.loss.parameters() if self.loss else ())]
-        if self.loss:
-            self.loss.to(self.device)
         rate = self.settings.learning_rate
         self.optimiser = torch.optim.Adam(self.parameters, lr=rate, eps=ADAM_EPSILON, fused=True)
 
@@ -99,7 +98,7 @@ class ImitationAgent:
             settings.weighted,
             settings.symmetric,
             generator,
-        )
+        ).to(self.device)
 
     @property
     def iterations_per_epoch(self) -> int:
@@ -118,8 +117,8 @@ class ImitationAgent:
 
     @property
     def start_ends(self) -> bool:
-        """Whether the schedule ends with the present iteration, so that `keep_or_drop` is due."""
-        return self.settings.restarts > 1 and self.iteration > 0 and self.iteration % self.iterations_per_start == 0
+        """Whether the schedule has ended, so that `keep_or_drop` is due; never with a single start."""
+        return self.settings.restarts > 1 and self.iteration == (self._starts_ended + 1) * self.iterations_per_start
 
     @property
     def learning_rate(self) -> float:
@@ -141,6 +140,7 @@ class ImitationAgent:
         Args:
             score: how well the present weights do on validation tasks; of equal ones the first is kept.
         """
+        self._starts_ended += 1
         if score > self._kept_score:
             self._kept, self._kept_score = {name: value.clone() for name, value in self._weights().items()}, score
         if self.iteration < self.total_iterations:
@@ -262,14 +262,17 @@ class ImitationAgent:
             for name, value in self.optimiser.state[parameter].items():
                 tensors[f"adam.{number}.{name}"] = value
         numbers: dict[str, Any] = {"iteration": self.iteration, "drawn": self._drawn}
-        return tensors, numbers | ({"kept_score": self._kept_score} if self._kept else {})
+        if self._starts_ended:
+            numbers |= {"starts_ended": self._starts_ended, "kept_score": self._kept_score}
+        return tensors, numbers
 
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
         """Takes up a state that `state` returned."""
         self._load_weights(tensors)
         for number, parameter in enumerate(self.parameters):
-            self.optimiser.state[parameter] = _below(f"adam.{number}.", tensors)
-        self._kept, self._kept_score = _below("kept.", tensors), float(numbers.get("kept_score", -math.inf))
+            self.optimiser.state[parameter] = tensors_below(f"adam.{number}.", tensors)
+        self._kept, self._kept_score = tensors_below("kept.", tensors), float(numbers.get("kept_score", -math.inf))
+        self._starts_ended = int(numbers.get("starts_ended", 0))
         self.iteration, self._drawn = int(numbers["iteration"]), [int(count) for count in numbers["drawn"]]
 
     def _weights(self) -> dict[str, Tensor]:
@@ -282,15 +285,6 @@ class ImitationAgent:
         load_module(self.network, "network.", tensors)
         if self.loss is not None:
             load_module(self.loss, "loss.", tensors)
-
-
-def load_module(module: nn.Module, prefix: str, tensors: dict[str, Tensor]) -> None:
-    """Loads the tensors whose names start with `prefix` into a module."""
-    module.load_state_dict(_below(prefix, tensors))
-
-
-def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 def evaluation_kernels(settings: ImitationSettings, seed: int, iteration: int, channels: int) -> list[Tensor | None]:

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from pisces.agents.checkpoint import load_checkpoint
+from pisces.agents.checkpoint import load_checkpoint, load_module, tensors_below
 from pisces.agents.drq import DrQAgent
 from pisces.agents.drq_settings import DrQSettings
 from pisces.agents.encoders import Encoder
-from pisces.agents.imitation import evaluation_kernels, load_module
+from pisces.agents.imitation import evaluation_kernels
 from pisces.agents.linear_policy import LinearPolicy
 from pisces.agents.networks import REPRESENTATION, JumpingNetwork
 from pisces.agents.settings import ImitationSettings
@@ -136,6 +136,8 @@ def _load_jumping(
 ) -> JumpingPolicy:
     try:
         settings = ImitationSettings(**config["settings"])
+        # Between two of several starts the weights are new, and the best so far are kept beside them.
+        tensors = tensors_below("kept.", tensors) or tensors
         channels = 6 if config["colors"] else 2
         network = JumpingNetwork(channels)
         load_module(network, "network.", tensors)

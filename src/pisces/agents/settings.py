@@ -28,7 +28,7 @@ class ImitationSettings:
     """Passes over the data; each has (examples // batch size) + 1 iterations."""
     restarts: int = 1
     """Agents that are trained one after another, each for all epochs from weights of its own; the one that solves the
-    most validation tasks is kept."""
+    most validation tasks is kept. The curve of such a run shows them all, one after another."""
     batch_size: int = 256
     """Examples of the imitation loss per iteration, half of them jumps on average."""
     l2_coefficient: float = 0.0
@@ -68,7 +68,7 @@ class ImitationSettings:
     embedding_size: int = 64
     """Width of the embeddings."""
     evaluations: int = 20
-    """Evaluations per run, evenly spaced; the last one is at the end."""
+    """Evaluations per run, evenly spaced; the last one is at the end. Several starts share them."""
 
     def __post_init__(self) -> None:
         for name, choices in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,7 +15,7 @@ import torch
 from pisces.agents.imitation import ImitationAgent, Losses
 from pisces.envs.jumping import JumpingTask
 from pisces.experiments.interrupts import Interrupts
-from pisces.experiments.jumping import EXPERIMENT, JumpingConfig
+from pisces.experiments.jumping import EXPERIMENT, JumpingConfig, validation_solved
 from pisces.experiments.jumping_data import (
     TaskEvaluator,
     evaluated_tasks,
@@ -28,7 +29,6 @@ from pisces.experiments.progress import Listener, Progress
 from pisces.experiments.store import RunFolder
 
 CHECKPOINT_SECONDS = 60.0
-VALIDATION = "validation_solved_percent"
 LOSS_NAMES = tuple(Losses.__dataclass_fields__)
 
 
@@ -100,36 +100,42 @@ class _Run:
     def _train_on(self) -> None:
         agent = self.agent
         with Interrupts() as interrupts:
+            self._conclude()  # what a stop may have left undone
             while agent.iteration < agent.total_iterations:
                 interrupts.check()
                 losses = agent.train_iteration()
                 self.sums += np.array([getattr(losses, name) for name in LOSS_NAMES])
-                evaluation = self._evaluate() if self._evaluation_due() else None
-                if evaluation is not None and agent.start_ends:
-                    agent.keep_or_drop(evaluation[self._validation_name()])
+                evaluation = self._conclude()
                 if evaluation is not None or time.monotonic() - self.saved > CHECKPOINT_SECONDS:
                     self._save()
                 progress = Progress(agent.iteration, agent.total_iterations, asdict(losses), evaluation)
                 for listener in self.listeners:
                     listener(progress)
 
-    def _evaluation_due(self) -> bool:
-        every = -(-self.agent.total_iterations // self.config.settings.evaluations)
-        iteration, last = self.agent.iteration, self.agent.total_iterations
-        return iteration % every == 0 or iteration == last or self.agent.start_ends
+    def _conclude(self) -> dict[str, Any] | None:
+        """Evaluates after an iteration if that is due and not done, and ends one of several starts."""
+        evaluation = self._evaluate() if self._evaluation_due() else None
+        if self.agent.start_ends:
+            self.agent.keep_or_drop(validation_solved(self.folder.read_metrics()[-1], self.config.colors))
+        return evaluation
 
-    def _validation_name(self) -> str:
-        """The percentage by which one of several agents is kept: of red tasks where there are two colours."""
-        return f"{run_colors(self.config)[0]}_{VALIDATION}" if self.config.colors else VALIDATION
+    def _evaluation_due(self) -> bool:
+        settings, length = self.config.settings, self.agent.iterations_per_start
+        every = math.ceil(length / math.ceil(settings.evaluations / settings.restarts))
+        place = self.agent.iteration % length
+        if self.agent.iteration == 0 or (place and place % every):
+            return False
+        rows = self.folder.read_metrics()
+        return not rows or rows[-1]["iteration"] < self.agent.iteration
 
     def _evaluate(self) -> dict[str, Any]:
         rows = self.folder.read_metrics()
         since = self.agent.iteration - (rows[-1]["iteration"] if rows else 0)
         losses = dict(zip((f"{name}_loss" for name in LOSS_NAMES), (self.sums / since).tolist(), strict=True))
-        self.sums[:] = 0
         solved = self._solved(self.evaluator.greedy_actions(self.agent))
         row = {"iteration": self.agent.iteration, **losses, **self._percentages(solved)}
         self.folder.append_metrics(row)
+        self.sums[:] = 0
         return row
 
     def _solved(self, actions: list[Any]) -> dict[JumpingTask, bool]:

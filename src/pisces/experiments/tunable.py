@@ -102,12 +102,6 @@ def tunable(name: str) -> Tunable:
     return TUNABLES[name]
 
 
-def validation_solved(row: Mapping[str, Any], colors: bool) -> float:
-    """The share of the validation tasks that an evaluation found solved; nothing else of it is read."""
-    names = ("red_", "green_") if colors else ("",)
-    return sum(float(row[f"{name}validation_solved_percent"]) for name in names) / len(names)
-
-
 def score_jumping(config: TuningConfig, changes: Mapping[str, Any], runs: Path, report: Report) -> float:
     """Mean percentage of the validation tasks that are solved at the end of a run."""
     from pisces.experiments.jumping_run import run
@@ -117,7 +111,7 @@ def score_jumping(config: TuningConfig, changes: Mapping[str, Any], runs: Path, 
         chosen = _jumping(config, changes, seed)
 
         def read(row: Mapping[str, Any], colors: bool = chosen.colors) -> float:
-            return validation_solved(row, colors)
+            return jumping.validation_solved(row, colors)
 
         listen = _listener(scores, chosen.settings.evaluations, read, report)
         folder = _patiently(lambda config=chosen, listen=listen: run(config, runs, listeners=[listen]))  # type: ignore[misc]

@@ -52,7 +52,7 @@ SOURCES: Mapping[str, Callable[[Mapping[str, Any]], tuple[Any, ...] | None]] = {
 ORDER = list(JUMPING)
 EXPERIMENTS = list(dict.fromkeys(HEADLINES.values()))
 LONG_NUMBER = re.compile(r"\d+\.\d{10,}(e[-+]?\d+)?")
-"""What rounding left of a short number, e.g. 2.9999999999999997e-05."""
+"""More digits than a table needs, most often what rounding left of a short number: 2.9999999999999997e-05."""
 
 
 def settings_of(runs: StoredRuns) -> list[list[StoredRun]]:
@@ -68,7 +68,7 @@ def _place(run: StoredRun) -> tuple[Any, ...]:
     rank = ORDER.index(method) if method in ORDER else len(ORDER)
     own = source_of(run) is None if run.experiment == "jumping" else False
     experiment, size = EXPERIMENTS.index(run.experiment), int(config.get("distractors") or 0)
-    return own, experiment, bool(config.get("colors")), rank, method, size, where_of(run), run.setting
+    return experiment, own, bool(config.get("colors")), rank, method, size, where_of(run), run.setting
 
 
 def source_of(run: StoredRun) -> tuple[Any, ...] | None:

@@ -126,6 +126,8 @@ def speed_table(results: Rows) -> str:
     rows = []
     for method in sorted({result["config"]["method"] for result in results if "curve" in result}):
         runs = [r for r in results if "curve" in r and _kind(r["config"]) == (method, "wide", "", False)]
+        # The curve of several starts is that of agents one after another, most of which were dropped.
+        runs = [run for run in runs if run["config"]["settings"].get("restarts", 1) == 1]
         first = [_first_above(run["curve"]) for run in runs]
         if any(iteration is not None for iteration in first):
             reached = [iteration for iteration in first if iteration is not None]

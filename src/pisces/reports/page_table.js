@@ -47,7 +47,7 @@ function cellText(value, column) {
   return value === null || value === undefined || value === "" ? "–" : value;
 }
 
-// Experiments are judged by different measures, so a table shows one of them.
+// Experiments are judged by different measures, so a table shows one of them; with colours, red tasks count.
 function experimentRows(view) {
   return view.rows().filter((row) => data.settings[row.settings[0]].experiment === tableState.experiment);
 }

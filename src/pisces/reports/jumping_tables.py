@@ -31,7 +31,7 @@ TABLE_1 = {
 }
 OUR_ROWS = {
     "pisces-plain": ("no", "our recipe without augmentation, `pisces-plain`"),
-    "pisces-plain-5": ("no", "the best of five such trainings on validation tasks, `pisces-plain-5`"),
+    "pisces-plain-5": ("no", "the best of five by validation, `pisces-plain-5`"),
     "pisces": ("yes", "our recipe, `pisces`"),
     "randconv+true": ("yes", "RandConv + true similarity, the upper bound"),
 }

@@ -139,3 +139,19 @@ def test_evaluator_agrees_with_one_state_at_a_time(method):
     for task, a, b in zip(tasks, short, long, strict=True):
         assert (len(a), len(b)) == (task.jump_step + 1, task.steps_to_obstacle)
         np.testing.assert_array_equal(a, b[: len(a)])
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [({"epsilon": 0.4}, True), ({"changes": {"discount": 0.99}}, True), ({"epsilon": 0.45}, False)],
+)
+def test_weights_of_the_loss_are_the_same_for_all_distances_far_above_the_scale(change, same):
+    """What docs/reproduction.md says of suboptimal policies and of the discount."""
+    trained = []
+    for arguments in ({}, change):
+        config = make_config("pse", **arguments)
+        agent = ImitationAgent(imitation_data(config), config.settings, 0)
+        for _ in range(4):
+            agent.train_iteration()
+        trained.append(torch.cat([parameter.detach().flatten() for parameter in agent.parameters]))
+    assert torch.equal(*trained) == same

@@ -92,7 +92,8 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
     "loss": (
         Batch(("randconv+pse",), changes={"weighted": False}),
         Batch(("randconv+pse",), changes={"symmetric": False}),
-        Batch(("randconv+pse",), changes={"discount": 0.99}),
+        # One seed: training is the same bit for bit, as docs/reproduction.md explains.
+        Batch(("randconv+pse",), seeds="0", changes={"discount": 0.99}),
     ),
 }
 """The parts of the study, in the order in which they are run."""

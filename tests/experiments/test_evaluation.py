@@ -9,6 +9,7 @@ from pisces.envs.jumping import JumpingTask, render_halves, stack_frames
 from pisces.errors import UserError
 from pisces.experiments import lqr
 from pisces.experiments.evaluation import evaluate_run, parse_task
+from pisces.experiments.jumping_data import TaskEvaluator
 from pisces.experiments.lqr_run import run as run_lqr
 
 
@@ -35,8 +36,49 @@ def test_all_tasks_by_default(folder):
         ("white", "training", "18"),
         ("white", "validation", "54"),
         ("white", "held out", "214"),
+        ("white", "unseen, both", "268"),
     ]
     assert len(found.values["tasks"]) == 286
+    solved = [int(row[3]) for row in found.rows]
+    assert solved[1] + solved[2] == solved[3]
+
+
+def test_draws_tell_how_much_the_kernels_matter(folder):
+    found = evaluate_run(folder, draws=3)
+    assert [row[:4] for row in found.rows] == [
+        ("white", "training", "18", "3"),
+        ("white", "validation", "54", "3"),
+        ("white", "held out", "214", "3"),
+        ("white", "unseen, both", "268", "3"),
+    ]
+    assert evaluate_run(folder, draws=3) == found
+    shares = found.values["solved_percent"]
+    assert shares == {
+        name: [*evaluate_run(folder, draws=2).values["solved_percent"][name], last]
+        for name, (*_, last) in shares.items()
+    }
+    for row, values in zip(found.rows, shares.values(), strict=True):
+        assert row[4:] == tuple(f"{number:.1f}" for number in (np.mean(values), min(values), max(values)))
+
+
+def test_draws_use_kernels_of_their_own(folder, monkeypatch):
+    seen = []
+    greedy_actions = TaskEvaluator.greedy_actions
+
+    def record(evaluator, policy):
+        seen.extend(kernel for kernel in policy.evaluation_kernels() if kernel is not None)
+        return greedy_actions(evaluator, policy)
+
+    monkeypatch.setattr(TaskEvaluator, "greedy_actions", record)
+    evaluate_run(folder, draws=2)
+    assert len(seen) > 1
+    assert len({tuple(kernel.flatten().tolist()) for kernel in seen}) == len(seen)
+
+
+def test_draws_of_a_run_without_random_evaluations_are_refused(tmp_path, write_run):
+    plain = write_run(tmp_path, "pse", checkpoint=True)
+    with pytest.raises(UserError, match="expected a run with RandConv"):
+        evaluate_run(plain, draws=2)
 
 
 def test_command_prints_a_table_and_writes_numbers(folder, tmp_path, capsys):
@@ -54,6 +96,8 @@ def test_command_prints_a_table_and_writes_numbers(folder, tmp_path, capsys):
         (["--tasks", "99,10"], "obstacle_position to be a whole number in 14..47, got 99"),
         (["--tasks", "25,10,red"], "expected tasks of the run's colours, white"),
         (["--episodes", "3"], "got --episodes"),
+        (["--draws", "0"], "expected at least 1 draw, got 0"),
+        (["--draws", "2", "--tasks", "25,10"], "got both"),
         (["--episodes", "0"], "expected at least 1 episode, got 0"),
     ],
 )

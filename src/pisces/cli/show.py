@@ -92,6 +92,7 @@ def evaluate(
     run: Annotated[Path, tyro.conf.Positional],
     tasks: tuple[str, ...] = (),
     episodes: int | None = None,
+    draws: int | None = None,
     out: Path | None = None,
 ) -> None:
     """Evaluate a trained run on any tasks.
@@ -100,11 +101,13 @@ def evaluate(
         run: a run folder with its checkpoint.
         tasks: for jumping: obstacle,floor or obstacle,floor,color, e.g. 25,10 45,20,red; without it, all tasks.
         episodes: for distracting: episodes on training and on unseen videos each; for lqr: unseen environments.
+        draws: for jumping with RandConv: evaluations of all tasks, each with random kernels of its own; tells how much
+            the kernels matter.
         out: folder for evaluation.json.
     """
     from pisces.experiments.evaluation import evaluate_run
 
-    found = evaluate_run(run, tasks, episodes)
+    found = evaluate_run(run, tasks, episodes, draws)
     table = Table(*found.header, title=f"{run}", title_justify="left")
     for row in found.rows:
         table.add_row(*row)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pisces.agents.imitation import evaluation_kernels
 from pisces.agents.linear_policy import LinearPolicy
 from pisces.agents.loading import ControlPolicy, JumpingPolicy, load
 from pisces.envs.jumping import JUMP, JumpingTask
@@ -22,6 +23,9 @@ from pisces.experiments.store import CONFIG, write_atomically
 
 EPISODES = 10
 """Episodes per kind of video, or unseen environments of linear control, unless told otherwise."""
+FRESH = 10**9
+"""Evaluations have the number of an iteration; from this one on their kernels are none that training has met."""
+PARTS = ("training", "validation", "held out")
 
 
 @dataclass(frozen=True)
@@ -45,22 +49,29 @@ class Evaluation:
         return path
 
 
-def evaluate_run(folder: Path, tasks: Sequence[str] = (), episodes: int | None = None) -> Evaluation:
+def evaluate_run(
+    folder: Path, tasks: Sequence[str] = (), episodes: int | None = None, draws: int | None = None
+) -> Evaluation:
     """Evaluates the agent of a run folder.
 
     Args:
         folder: the run folder, with its config and checkpoint.
         tasks: of a jumping run, tasks as "obstacle,floor" or "obstacle,floor,color"; all tasks of the study if empty.
         episodes: of a control run, episodes on training and unseen videos each; of a linear one, unseen environments.
+        draws: of a jumping run with RandConv, evaluations of all tasks, each with random kernels of its own.
     """
     if episodes is not None and episodes < 1:
         raise UserError(f"expected at least 1 episode, got {episodes}")
+    if draws is not None and draws < 1:
+        raise UserError(f"expected at least 1 draw, got {draws}")
     policy = load(folder)
     config = json.loads((folder / CONFIG).read_text())
     if isinstance(policy, JumpingPolicy):
         if episodes is not None:
             raise UserError("expected tasks of a jumping run, whose episodes are all alike, got --episodes")
-        return _jumping(policy, jumping.config_from_dict(config), tasks)
+        return _jumping(policy, jumping.config_from_dict(config), tasks, draws)
+    if draws is not None:
+        raise UserError("expected --draws for a jumping run with RandConv only; --episodes N sets how many are played")
     if tasks:
         raise UserError(
             f"expected tasks for a jumping run only, got {tasks[0]!r}; --episodes N sets how many are played"
@@ -78,23 +89,35 @@ def parse_task(text: str) -> JumpingTask:
     return JumpingTask(int(parts[0]), int(parts[1]), *parts[2:])  # type: ignore[arg-type]
 
 
-def _jumping(policy: JumpingPolicy, config: jumping.JumpingConfig, named: Sequence[str]) -> Evaluation:
+def _jumping(
+    policy: JumpingPolicy, config: jumping.JumpingConfig, named: Sequence[str], draws: int | None
+) -> Evaluation:
     colors = run_colors(config)
     tasks = tuple(parse_task(text) for text in named) or evaluated_tasks(config)
     for task in tasks:
         if task.color not in colors:
             raise UserError(f"expected tasks of the run's colours, {' or '.join(colors)}, got a {task.color} one")
-    actions = TaskEvaluator(tasks, torch.device("cpu"), beyond_jump=True).greedy_actions(policy)
-    splits = {color: run_split(config, color) for color in colors}
+    # Many draws need no more states than decide; a single evaluation also tells of jumps that come too late.
+    evaluator = TaskEvaluator(tasks, torch.device("cpu"), beyond_jump=draws is None)
+    if draws is not None:
+        if named:
+            raise UserError("expected tasks or draws, got both; draws are of all tasks")
+        return _by_draw(policy, config, evaluator, draws)
+    rows = _task_rows(evaluator, policy, config)
+    values = {"config": config.as_dict(), "tasks": rows}
+    return _single_tasks(rows, values) if named else _by_part(rows, values)
+
+
+def _task_rows(evaluator: TaskEvaluator, policy: JumpingPolicy, config: jumping.JumpingConfig) -> list[dict[str, Any]]:
+    splits = {color: run_split(config, color) for color in run_colors(config)}
     rows = []
-    for task, chosen in zip(tasks, actions, strict=True):
+    for task, chosen in zip(evaluator.tasks, evaluator.greedy_actions(policy), strict=True):
         split, jumps = splits[task.color], np.flatnonzero(chosen == JUMP)
-        part = "training" if task in split.train else "validation" if task in split.validation else "held out"
+        part = PARTS[0] if task in split.train else PARTS[1] if task in split.validation else PARTS[2]
         row = {"obstacle": task.obstacle_position, "floor": task.floor_height, "color": task.color, "part": part}
         first, needed = int(jumps[0]) if len(jumps) else None, None if task.color == "green" else task.jump_step
         rows.append({**row, "solved": is_solved(task, chosen), "jump": first, "optimal_jump": needed})
-    values = {"config": config.as_dict(), "tasks": rows}
-    return _single_tasks(rows, values) if named else _by_part(rows, values)
+    return rows
 
 
 def _single_tasks(rows: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> Evaluation:
@@ -105,15 +128,43 @@ def _single_tasks(rows: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) 
 
 
 def _by_part(rows: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> Evaluation:
-    shown, percentages = [], {}
-    for color in dict.fromkeys(row["color"] for row in rows):
-        for part in ("training", "validation", "held out"):
-            flags = [row["solved"] for row in rows if (row["color"], row["part"]) == (color, part)]
-            if flags:
-                percentages[f"{color} {part}"] = 100 * float(np.mean(flags))
-                shown.append((color, part, str(len(flags)), str(sum(flags)), f"{percentages[f'{color} {part}']:.1f}"))
+    parts = _solved_by_part(rows)
+    percentages = {" ".join(key): 100 * float(np.mean(flags)) for key, flags in parts.items()}
+    shown = [
+        (*key, str(len(flags)), str(sum(flags)), f"{percentages[' '.join(key)]:.1f}") for key, flags in parts.items()
+    ]
     header = ("colour", "part", "tasks", "solved", "%")
     return Evaluation(header, tuple(shown), {**values, "solved_percent": percentages})
+
+
+def _by_draw(policy: JumpingPolicy, config: jumping.JumpingConfig, evaluator: TaskEvaluator, draws: int) -> Evaluation:
+    if config.settings.augmentation == "none":
+        raise UserError("expected a run with RandConv, whose evaluations are random, got --draws for one without")
+    channels = 3 if config.colors else 1
+    percentages: dict[tuple[str, str], list[float]] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for number in range(FRESH, FRESH + draws):
+        kernels = evaluation_kernels(config.settings, config.seed, number, channels)
+        rows = _task_rows(evaluator, JumpingPolicy(policy.network, None, kernels), config)
+        for key, flags in _solved_by_part(rows).items():
+            percentages.setdefault(key, []).append(100 * float(np.mean(flags)))
+            counts[key] = len(flags)
+    shown = [(*key, str(counts[key]), *_spread(values, ".1f")) for key, values in percentages.items()]
+    named = {" ".join(key): values for key, values in percentages.items()}
+    header = ("colour", "part", "tasks", "draws", "mean %", "smallest", "largest")
+    return Evaluation(header, tuple(shown), {"config": config.as_dict(), "solved_percent": named})
+
+
+def _solved_by_part(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[bool]]:
+    """Whether the tasks of each colour and part were solved; the last two parts together are the unseen tasks."""
+    parts: dict[tuple[str, str], list[bool]] = {}
+    for color in dict.fromkeys(row["color"] for row in rows):
+        for part in PARTS:
+            flags = [row["solved"] for row in rows if (row["color"], row["part"]) == (color, part)]
+            if flags:
+                parts[color, part] = flags
+        parts[color, "unseen, both"] = [flag for part in PARTS[1:] for flag in parts.get((color, part), [])]
+    return parts
 
 
 def _control(policy: ControlPolicy, config: distracting.DistractingConfig, episodes: int) -> Evaluation:

@@ -36,6 +36,7 @@ LOSS: Sequence[Variant] = (
     Variant("Eq. 4, both directions, discount 0.999", "randconv+pse"),
     Variant("without weights", "randconv+pse", "weighted=False"),
     Variant("one direction", "randconv+pse", "symmetric=False"),
+    Variant("both directions, half the coefficient", "randconv+pse", "coefficient=2.5"),
     Variant("discount 0.99", "randconv+pse", "discount=0.99"),
 )
 RECIPE: Sequence[Variant] = (

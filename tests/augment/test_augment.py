@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from pisces.augment import apply_kernel, random_kernel, random_shift
+from pisces.augment import apply_kernel, random_kernel, random_row_kernel, random_shift
 
 
 def test_kernel_is_a_plain_sum_over_four_pixels():
@@ -21,6 +21,22 @@ def test_kernel_is_a_plain_sum_over_four_pixels():
                     for dx in range(2)
                 )
                 np.testing.assert_allclose(out[:, frame * channels + o], expected, atol=1e-5)
+
+
+def test_row_kernel_sums_over_two_columns_and_two_colours():
+    # The same draws as a 2 x 2 kernel over (column, colour) of each row, by loops.
+    small = random_kernel(np.random.default_rng(5), 1, pass_probability=0)[0, 0].numpy()
+    kernel = random_row_kernel(np.random.default_rng(5), pass_probability=0)
+    image = torch.randn(1, 6, 4, 5, generator=torch.Generator().manual_seed(0))
+    out = apply_kernel(image, kernel).numpy()[0]
+    padded = np.pad(image.numpy()[0].reshape(2, 3, 4, 5), ((0, 0), (0, 1), (0, 0), (0, 1)))
+    for frame, c, y, x in np.ndindex(2, 3, 4, 5):
+        expected = sum(small[dx, dc] * padded[frame, c + dc, y, x + dx] for dx in range(2) for dc in range(2))
+        assert out[3 * frame + c, y, x] == pytest.approx(expected, abs=1e-5)
+    red = torch.zeros(1, 3, 4, 5)
+    red[0, 0] = 0.5
+    assert float(apply_kernel(red, kernel)[0, 1:].abs().max()) == 0
+    assert random_row_kernel(np.random.default_rng(0), pass_probability=1) is None
 
 
 def test_kernels_have_glorots_variance():

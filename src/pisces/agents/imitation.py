@@ -13,17 +13,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from pisces.agents.checkpoint import load_module, tensors_below
-from pisces.agents.encoders import make_encoder
-from pisces.agents.networks import REPRESENTATION, JumpingNetwork
+from pisces.agents.draws import ITERATION, RESTART, RUN, SHUFFLE, draw_kernel, evaluation_kernels, stream_generator
+from pisces.agents.encoders import make_encoder, make_network
+from pisces.agents.networks import REPRESENTATION
 from pisces.agents.settings import ImitationSettings
-from pisces.augment import random_kernel
 from pisces.losses import PolicySimilarityLoss, metric_l2_loss
 
 ADAM_EPSILON = 1e-7
 JUMP = 1
-# Streams of randomness: each purpose and iteration has its own generator, so that a run that goes on after a stop
-# needs no generator's state.
-ITERATION, SHUFFLE, EVALUATION, RUN, RESTART = range(5)
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,8 @@ class ImitationAgent:
 
     def _start(self, weights_seed: int) -> None:
         generator = torch.Generator().manual_seed(weights_seed)
-        self.network = JumpingNetwork(self.data.observations.shape[3], generator).to(self.device)
+        channels = self.data.observations.shape[3]
+        self.network = make_network(self.settings.network, channels, generator).to(self.device)
         self.loss = self._make_loss(generator)
         self.parameters = [*self.network.parameters(), *(self.loss.parameters() if self.loss else ())]
         rate = self.settings.learning_rate
@@ -246,10 +244,10 @@ class ImitationAgent:
         probability = settings.pass_probability
         if batch and settings.coin == "run":
             probability = float(self._run_passes)
-        return random_kernel(rng, self.data.observations.shape[3] // 2, probability)
+        return draw_kernel(rng, settings, self.data.observations.shape[3] // 2, probability)
 
     def _rng(self, *stream: int) -> np.random.Generator:
-        return _generator(self.seed, *stream)
+        return stream_generator(self.seed, *stream)
 
     def evaluation_kernels(self) -> list[Tensor | None]:
         """The kernels to average over at the present iteration; a single None without augmentation."""
@@ -285,15 +283,3 @@ class ImitationAgent:
         load_module(self.network, "network.", tensors)
         if self.loss is not None:
             load_module(self.loss, "loss.", tensors)
-
-
-def evaluation_kernels(settings: ImitationSettings, seed: int, iteration: int, channels: int) -> list[Tensor | None]:
-    """Draws the kernels whose action probabilities an evaluation averages; a single None without augmentation."""
-    if settings.augmentation == "none":
-        return [None]
-    rng = _generator(seed, EVALUATION, iteration)
-    return [random_kernel(rng, channels, settings.pass_probability) for _ in range(settings.evaluation_draws)]
-
-
-def _generator(seed: int, *stream: int) -> np.random.Generator:
-    return np.random.default_rng([seed, *(int(part) for part in stream)])

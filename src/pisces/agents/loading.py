@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from pisces.agents.checkpoint import load_checkpoint, load_module, tensors_below
+from pisces.agents.draws import evaluation_kernels
 from pisces.agents.drq import DrQAgent
 from pisces.agents.drq_settings import DrQSettings
-from pisces.agents.encoders import Encoder
-from pisces.agents.imitation import evaluation_kernels
+from pisces.agents.encoders import Encoder, Network, make_network
 from pisces.agents.linear_policy import LinearPolicy
-from pisces.agents.networks import REPRESENTATION, JumpingNetwork
+from pisces.agents.networks import REPRESENTATION
 from pisces.agents.settings import ImitationSettings
 from pisces.augment import apply_kernel
 from pisces.errors import UserError
@@ -31,13 +31,11 @@ class JumpingPolicy:
     ``gymnasium.wrappers.FrameStackObservation(env, 2, padding_type="zero")`` gives them.
     """
 
-    def __init__(
-        self, network: JumpingNetwork, loss: PolicySimilarityLoss | None, kernels: list[Tensor | None]
-    ) -> None:
+    def __init__(self, network: Network, loss: PolicySimilarityLoss | None, kernels: list[Tensor | None]) -> None:
         self._network, self._loss, self._kernels = network, loss, kernels
 
     @property
-    def network(self) -> JumpingNetwork:
+    def network(self) -> Network:
         """The trained network."""
         return self._network
 
@@ -139,7 +137,7 @@ def _load_jumping(
         # Between two of several starts the weights are new, and the best so far are kept beside them.
         tensors = tensors_below("kept.", tensors) or tensors
         channels = 6 if config["colors"] else 2
-        network = JumpingNetwork(channels)
+        network = make_network(settings.network, channels)
         load_module(network, "network.", tensors)
         kernels = evaluation_kernels(settings, config["seed"], int(numbers["iteration"]), channels // 2)
     except (KeyError, TypeError, RuntimeError) as error:

@@ -7,7 +7,7 @@ of a layer is the tuple of numbers of the patches below it: equal numbers mean e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ class Selection:
 
 def build_index(observations: NDArray[np.uint8]) -> PatchIndex:
     """Numbers the distinct patches of observations in halves, [n, 60, 60, channels]."""
-    rows, numbers = _distinct_pieces(observations)
+    rows, numbers = distinct_pieces(observations, _pieces)
     pixels = rows.reshape(-1, RAW_SIZE, RAW_SIZE, observations.shape[3])
     first, numbers = _next_layer(numbers, SECOND_SIZE, SECOND_STRIDE, SECOND_PADDING)
     second, numbers = _next_layer(numbers, THIRD_SIZE, 1, THIRD_PADDING)
@@ -95,13 +95,23 @@ def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[np.int64], IntArray]:
     return kept, numbers.astype(np.int32)
 
 
-def _distinct_pieces(observations: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], IntArray]:
-    """Returns the distinct pieces as rows, and the number of each observation's pieces, [n, 15, 15]."""
+def distinct_pieces(
+    observations: NDArray[np.uint8], cut: Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
+) -> tuple[NDArray[np.uint8], IntArray]:
+    """Finds equal pieces of observations.
+
+    Args:
+        observations: in halves, [n, 60, 60, channels].
+        cut: cuts observations into pieces, [n, down, across, ...].
+
+    Returns:
+        The distinct pieces as rows, and the number of each observation's pieces, [n, down, across].
+    """
     kinds, numbers = [], []
     offset = 0
     # Chunk by chunk, because all pieces of all observations would take a hundred times their memory.
     for start in range(0, len(observations), CHUNK):
-        pieces = _pieces(observations[start : start + CHUNK])
+        pieces = cut(observations[start : start + CHUNK])
         rows = pieces.reshape(-1, pieces[0, 0, 0].size)
         kept, inverse = distinct_rows(rows)
         kinds.append(rows[kept])

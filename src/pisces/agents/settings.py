@@ -12,6 +12,7 @@ Auxiliary = Literal["none", "contrastive", "l2"]
 Metric = Literal["psm", "bisimulation", "true"]
 Coin = Literal["call", "run"]
 Schedule = Literal["exponential", "cosine"]
+Layout = Literal["images", "rows"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ class ImitationSettings:
     """How often RandConv leaves the images unchanged."""
     coin: Coin = "call"
     """Whether that is decided at each call, or once per run for the imitation batch as in the published code."""
+    kernels: Layout = "images"
+    """With colours, whether RandConv's kernels reach over two rows, two columns and all colours, or over two columns
+    and two neighbouring colours as in the published code, in which green stays told from red."""
     shift: int = 0
     """Largest random shift of the training episodes in pixels, rows and columns alike; 0 for none."""
     shifted_copies: int = 24
@@ -65,6 +69,8 @@ class ImitationSettings:
     """Eq. 4 with its weights; False is the variant of the published launch commands."""
     symmetric: bool = True
     """Both trajectories serve as anchors, and the two losses are added."""
+    network: Layout = "images"
+    """With colours, whether the network sees images, or each row by itself as the published one does."""
     embedding_size: int = 64
     """Width of the embeddings."""
     evaluations: int = 20
@@ -77,6 +83,8 @@ class ImitationSettings:
             ("metric", Metric),
             ("coin", Coin),
             ("schedule", Schedule),
+            ("kernels", Layout),
+            ("network", Layout),
         ):
             if getattr(self, name) not in get_args(choices):
                 raise unknown_name(name, getattr(self, name), get_args(choices))

@@ -12,6 +12,7 @@ from torch.nn import functional
 from pisces.errors import UserError
 
 SIZE = 2
+RGB = 3
 PASS_PROBABILITY = 0.1
 
 
@@ -35,6 +36,29 @@ def random_kernel(
     deviation = sqrt(2 / (2 * channels * SIZE * SIZE))
     kernel = rng.normal(0.0, deviation, (channels, channels, SIZE, SIZE))
     return None if passes else torch.from_numpy(kernel.astype(np.float32))
+
+
+def random_row_kernel(rng: np.random.Generator, pass_probability: float = PASS_PROBABILITY) -> Tensor | None:
+    """Draws a kernel for RGB frames as the published code has it, or None for images that stay as they are.
+
+    There a kernel of 2 x 2 moves along the columns and the colours of each row: output colour c sums over colours c and
+    c + 1 in two neighbouring columns. Red never shows in the green channel then, so green stays told from red.
+
+    Args:
+        rng: the source of randomness.
+        pass_probability: how often the images stay unchanged.
+
+    Returns:
+        The kernel as `apply_kernel` takes it, [3, 3, 2, 2], or None.
+    """
+    drawn = random_kernel(rng, 1, pass_probability)
+    if drawn is None:
+        return None
+    kernel = torch.zeros(RGB, RGB, SIZE, SIZE)
+    for color in range(RGB):
+        for further in range(min(SIZE, RGB - color)):
+            kernel[color, color + further, 0] = drawn[0, 0, :, further]
+    return kernel
 
 
 def apply_kernel(images: Tensor, kernel: Tensor | None) -> Tensor:

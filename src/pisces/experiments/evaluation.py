@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pisces.agents.imitation import evaluation_kernels
+from pisces.agents.draws import evaluation_kernels
 from pisces.agents.linear_policy import LinearPolicy
 from pisces.agents.loading import ControlPolicy, JumpingPolicy, load
 from pisces.envs.jumping import JUMP, JumpingTask

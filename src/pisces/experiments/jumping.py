@@ -114,6 +114,9 @@ class JumpingConfig:
             raise unknown_name("method", self.method, METHODS)
         if self.grid not in get_args(Grid):
             raise unknown_name("grid", self.grid, get_args(Grid))
+        for name in ("kernels", "network"):
+            if getattr(self.settings, name) == "rows" and not self.colors:
+                raise UserError(f"expected {name}=images without colours, got {name}=rows; add --colors")
         if not 0 <= self.epsilon <= 0.5:
             raise UserError(f"expected epsilon in [0, 0.5], got {self.epsilon}")
         if self.seed < 0 or self.threads < 1:

@@ -29,6 +29,7 @@ ROWS = (
     result("randconv+pse", 1, 50.0, curve=[(100, 20.0), (200, 50.0)]),
     result("randconv+pse", 0, 30.0, training_tasks=6),
     result("pisces", 0, 77.0, {"shift_border": 0}, grid="narrow"),
+    result("pse", 0, 33.0, {"network": "rows"}, colors=True),
     result(
         "pse",
         0,
@@ -57,7 +58,8 @@ def test_speed_is_the_first_evaluation_above_the_line():
         ("jumping_coin", "**50.0**"),
         ("jumping_tasks", "**30.0**, n=1"),
         ("jumping_recipe", "| narrow grid, with the border shifted too | **77.0**, n=1 | **38.5**, n=1 |"),
-        ("jumping_colors", "| Table 1's | **21.0**, n=1 | – |"),
+        ("jumping_colors", "| PSEs, hyperparameters of Table 1 | **21.0**, n=1 / – | – / – |"),
+        ("jumping_colors", "| PSEs, network of the published code | **33.0**, n=1 / 37.9 (1.9) | – / 100.0 (0.0) |"),
     ],
 )
 def test_sections_hold_the_numbers_and_their_commands(name, expected):

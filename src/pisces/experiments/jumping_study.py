@@ -82,6 +82,12 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
     "colors": (
         Batch(("dropout+l2", "pse", "randconv", "randconv+pse"), seeds="0-2", colors=True),
         COLORS_WITH_TABLE_1,
+        # As the published code sees coloured frames, row by row; then its kernels alone.
+        Batch(("randconv", "randconv+pse"), seeds="0-2", colors=True, changes={"network": "rows", "kernels": "rows"}),
+        Batch(("dropout+l2", "pse"), seeds="0-2", colors=True, changes={"network": "rows"}),
+        Batch(("randconv",), seeds="0-2", colors=True, changes={"kernels": "rows"}),
+        Batch(("pisces-plain",), seeds="0-2", colors=True),
+        Batch(("pisces",), seeds="0-2", colors=True, changes={"augmentation": "none"}),
     ),
     "epsilon": (Batch(("randconv+pse",), seeds="0-2", epsilons=EPSILONS),),
     "coin": (

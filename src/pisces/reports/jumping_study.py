@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from pisces.experiments.jumping_study import COLORS_WITH_TABLE_1, STUDY
 from pisces.reports.jumping_tables import COLOR_SPREAD, color_table, epsilon_table, table_1, table_2
+from pisces.reports.paper import JUMPING_COLORS
 from pisces.reports.tables import Cell, Table, markdown
 
 Row = Mapping[str, Any]
@@ -38,6 +39,14 @@ LOSS: Sequence[Variant] = (
     Variant("one direction", "randconv+pse", "symmetric=False"),
     Variant("both directions, half the coefficient", "randconv+pse", "coefficient=2.5"),
     Variant("discount 0.99", "randconv+pse", "discount=0.99"),
+)
+COLOR_VARIANTS: Sequence[Variant] = (
+    Variant("RandConv, network and kernels of the published code", "randconv", "kernels=rows,network=rows"),
+    Variant("RandConv, kernels of the published code", "randconv", "kernels=rows"),
+    Variant("Dropout and l2 reg., network of the published code", "dropout+l2", "network=rows"),
+    Variant("RandConv + PSEs, network and kernels of the published code", "randconv+pse", "kernels=rows,network=rows"),
+    Variant("PSEs, network of the published code", "pse", "network=rows"),
+    Variant("our recipe `pisces` without RandConv", "pisces", "augmentation=none"),
 )
 RECIPE: Sequence[Variant] = (
     Variant("`pisces`: RandConv, shifts, cosine", "pisces"),
@@ -102,13 +111,17 @@ def variant_table(variants: Sequence[Variant]) -> Callable[[Rows], str]:
 
 
 def color_section(results: Rows) -> str:
-    """The task with colours, and PSEs there with the hyperparameters of Table 1."""
-    (study,) = {str(job.config.as_dict()["study"]) for job in COLORS_WITH_TABLE_1.jobs()}
+    """The task with colours, and variants of its methods; the published code's stand beside the paper's numbers."""
+    (table_1_study,) = {str(job.config.as_dict()["study"]) for job in COLORS_WITH_TABLE_1.jobs()}
     rows = []
-    for variant in (Variant("this task's, as above", "pse"), Variant("Table 1's", "pse", study)):
-        values = [variant_values(results, variant, f"{c}_test_solved_percent", colors=True) for c in ("red", "green")]
-        rows.append([variant.label, *(Cell(found, None, *COLOR_SPREAD).ours() for found in values)])
-    return f"{body(color_table)(results)}\n{markdown(['PSEs with hyperparameters of', 'red', 'green'], rows)}"
+    for variant in (*COLOR_VARIANTS, Variant("PSEs, hyperparameters of Table 1", "pse", table_1_study)):
+        published = JUMPING_COLORS.get(variant.method, {}) if "network=rows" in variant.study else {}
+        cells = []
+        for color in ("red", "green"):
+            values = variant_values(results, variant, f"{color}_test_solved_percent", colors=True)
+            cells.append(str(Cell(values, published.get(color), *COLOR_SPREAD)))
+        rows.append([variant.label, *cells])
+    return f"{body(color_table)(results)}\n{markdown(['variant', 'red', 'green'], rows)}"
 
 
 def tasks_table(results: Rows) -> str:

@@ -116,7 +116,7 @@ def color_table(results: Iterable[ResultRow]) -> Table:
     methods = [*COLOR_ROWS, *sorted(set(scores["red"]) - set(COLOR_ROWS))]
     rows: list[TableRow] = []
     for method in methods:
-        name = TABLE_1[method][1] if method in TABLE_1 else method
+        name = {**TABLE_1, **OUR_ROWS}.get(method, ("", method))[1]
         published, source = JUMPING_COLORS.get(method, {}), (method, "wide", True, 0.0)
         row = [Cell(scores[c].get(method, ()), published.get(c), *COLOR_SPREAD, source) for c in ("red", "green")]
         rows.append((name, *row))

@@ -3,7 +3,14 @@ import shlex
 import pytest
 
 from pisces.experiments.jumping import make_config
-from pisces.reports.jumping_study import SECTIONS, Variant, speed_table, variant_values
+from pisces.reports.jumping_study import (
+    SECTIONS,
+    Variant,
+    paired_differences,
+    speed_table,
+    variant_table,
+    variant_values,
+)
 from pisces.reports.readme import fill
 
 
@@ -45,6 +52,17 @@ def test_only_runs_of_the_variant_count():
     assert variant_values(ROWS, Variant("", "randconv", "coin=run"), "heldout_solved_percent") == (5.0,)
     assert variant_values(ROWS, Variant("", "randconv", grid="narrow"), "test_solved_percent") == (99.0,)
     assert variant_values(ROWS, Variant("", "randconv"), "test_solved_percent", colors=True) == (97.0,)
+
+
+def test_variants_are_compared_on_common_seeds():
+    value = "test_solved_percent"
+    pair = (Variant("", "randconv"), Variant("", "randconv+pse"))
+    assert paired_differences(ROWS, *pair, value) == (50.0, -10.0)
+    assert paired_differences(ROWS, pair[0], Variant("", "randconv", "coin=run"), value) == (-30.0,)
+    assert paired_differences(ROWS, pair[0], Variant("", "pse"), value) == ()
+    lines = [line.split("|") for line in variant_table(pair, paired=True)(ROWS).splitlines()]
+    assert lines[2][-2].strip() == ""
+    assert "**20.0** (42.4), n=2" in lines[3][-2]
 
 
 def test_speed_is_the_first_evaluation_above_the_line():

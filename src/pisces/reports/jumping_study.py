@@ -28,6 +28,7 @@ class Variant(NamedTuple):
     """The grid."""
 
 
+MAIN: Sequence[Variant] = tuple(Variant(f"`{method}`", method) for method in ("randconv", "randconv+pse"))
 COIN: Sequence[Variant] = (
     Variant("a coin at every call (ours)", "randconv"),
     Variant("one coin per run (the published code)", "randconv", "coin=run"),
@@ -87,8 +88,19 @@ def body(make: Callable[[Iterable[Row]], Table]) -> Callable[[Rows], str]:
 
 def variant_values(results: Iterable[Row], variant: Variant, value: str, colors: bool = False) -> tuple[float, ...]:
     """A value of a variant's runs."""
+    return tuple(number for _, number in _seeds_and_values(results, variant, value, colors))
+
+
+def paired_differences(results: Rows, first: Variant, other: Variant, value: str) -> tuple[float, ...]:
+    """How much more the other variant's runs have of a value, on the seeds that both have."""
+    before, after = (dict(_seeds_and_values(results, variant, value, False)) for variant in (first, other))
+    return tuple(after[seed] - before[seed] for seed in sorted(before.keys() & after.keys()))
+
+
+def _seeds_and_values(results: Iterable[Row], variant: Variant, value: str, colors: bool) -> list[tuple[int, float]]:
     wanted = (variant.method, variant.grid, variant.study, colors)
-    return tuple(float(result[value]) for result in results if value in result and _kind(result["config"]) == wanted)
+    found = [result for result in results if value in result and _kind(result["config"]) == wanted]
+    return [(result["config"]["seed"], float(result[value])) for result in found]
 
 
 def _kind(config: Mapping[str, Any]) -> tuple[str, str, str, bool] | None:
@@ -97,15 +109,26 @@ def _kind(config: Mapping[str, Any]) -> tuple[str, str, str, bool] | None:
     return config["method"], config.get("grid", ""), config.get("study") or "", bool(config.get("colors"))
 
 
-def variant_table(variants: Sequence[Variant]) -> Callable[[Rows], str]:
-    """Unseen tasks, and those that are not validation tasks either, solved by variants of a method."""
+def variant_table(variants: Sequence[Variant], paired: bool = False) -> Callable[[Rows], str]:
+    """Unseen tasks, and those that are not validation tasks either, solved by variants of a method.
+
+    Args:
+        variants: the rows.
+        paired: whether to compare each row with the first, on the seeds that both have.
+    """
+    header = ["variant", "unseen tasks solved (%)", "of those, no validation tasks (%)"]
+    header += ["unseen tasks more than in the first row, same seeds"] if paired else []
 
     def text(results: Rows) -> str:
         rows = []
         for variant in variants:
             values = [variant_values(results, variant, f"{part}_solved_percent") for part in ("test", "heldout")]
-            rows.append([variant.label, *(Cell(found).ours() for found in values)])
-        return markdown(["variant", "unseen tasks solved (%)", "of those, no validation tasks (%)"], rows)
+            row = [variant.label, *(Cell(found).ours() for found in values)]
+            if paired:
+                more = paired_differences(results, variants[0], variant, "test_solved_percent")
+                row.append("" if variant is variants[0] else Cell(more, limits=(-100.0, 100.0)).ours())
+            rows.append(row)
+        return markdown(header, rows)
 
     return text
 
@@ -161,14 +184,14 @@ def _first_above(curve: Iterable[Row]) -> int | None:
 
 SECTIONS: Mapping[str, Callable[[Rows], str]] = {
     "jumping_1": part_section("table1", body(table_1)),
-    "jumping_main": part_section("main", variant_table([Variant(f"`{m}`", m) for m in ("randconv", "randconv+pse")])),
+    "jumping_main": part_section("main", variant_table(MAIN, paired=True)),
     "jumping_2": part_section("table2", body(table_2)),
     "jumping_colors": part_section("colors", color_section),
     "jumping_epsilon": part_section("epsilon", body(epsilon_table)),
     "jumping_recipe": part_section("recipe", variant_table(RECIPE)),
-    "jumping_coin": part_section("coin", variant_table(COIN)),
+    "jumping_coin": part_section("coin", variant_table(COIN, paired=True)),
     "jumping_tasks": part_section("tasks", tasks_table),
-    "jumping_loss": part_section("loss", variant_table(LOSS)),
+    "jumping_loss": part_section("loss", variant_table(LOSS, paired=True)),
     "jumping_speed": speed_table,
 }
 """What documents may ask for between markers; see `pisces.reports.readme`."""

@@ -41,7 +41,8 @@ def time_to_goal(method: str, seed: int) -> tuple[int, float, float]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    ImitationAgent(imitation_data(make_config("randconv+pse")), make_config("randconv+pse").settings, 0, "cpu")
+    warm = make_config("randconv+pse")
+    ImitationAgent(imitation_data(warm), warm.settings, 0, "cpu").train_iteration()
     found: dict[str, list[float]] = {method: [] for method in METHODS}
     print(f"until {GOAL:.0f} % of unseen tasks are solved, wide grid, looked at every {EVERY} iterations, one thread")
     for seed in SEEDS:

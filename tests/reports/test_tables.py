@@ -50,7 +50,7 @@ def test_fill_replaces_the_marked_table_only():
     assert fill(filled, (result(),)) == filled
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/lqr.md", "docs/distracting.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/lqr.md", "docs/distracting.md", "docs/reproduction.md"])
 def test_documents_agree_with_the_committed_results(name):
     document = (ROOT / name).read_text()
     assert "<!-- table: " in document

@@ -44,7 +44,7 @@ class ImitationSettings:
     """Whether that is decided at each call, or once per run for the imitation batch as in the published code."""
     kernels: Layout = "images"
     """With colours, whether RandConv's kernels reach over two rows, two columns and all colours, or over two columns
-    and two neighbouring colours as in the published code, in which green stays told from red."""
+    and two neighbouring colours as in the published code, after which green can still be told from red."""
     shift: int = 0
     """Largest random shift of the training episodes in pixels, rows and columns alike; 0 for none."""
     shifted_copies: int = 24
@@ -106,6 +106,8 @@ class ImitationSettings:
         for name in ("dropout", "discount"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"expected {name} in [0, 1), got {getattr(self, name)}")
+        if self.kernels == "rows" and self.augmentation == "none":
+            raise UserError("expected augmentation=randconv with kernels=rows, got augmentation=none")
         if not 0 <= self.shift < 30:
             raise UserError(f"expected shift in 0..29, got {self.shift}")
         if not 0 <= self.shift_border < 30:

@@ -42,7 +42,7 @@ def random_row_kernel(rng: np.random.Generator, pass_probability: float = PASS_P
     """Draws a kernel for RGB frames as the published code has it, or None for images that stay as they are.
 
     There a kernel of 2 x 2 moves along the columns and the colours of each row: output colour c sums over colours c and
-    c + 1 in two neighbouring columns. Red never shows in the green channel then, so green stays told from red.
+    c + 1 in two neighbouring columns. Red never shows in the green channel then, so green can still be told from red.
 
     Args:
         rng: the source of randomness.

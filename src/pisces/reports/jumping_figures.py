@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from pisces.experiments.jumping import EXPERIMENT
 from pisces.reports.embeddings import embed_run, embedding_figure
 from pisces.reports.figures import draw_tiles, draw_training, solved_tiles
-from pisces.reports.jumping_tables import OUR_ROWS, TABLE_1, color_scores, epsilon_scores, own_source
+from pisces.reports.jumping_tables import METHOD_NAMES, color_scores, epsilon_scores, own_source
 from pisces.reports.result_figures import banded_curves, by_grid, color_bars, epsilon_curve, middle_run
 from pisces.reports.results import read_results, read_runs
 from pisces.reports.tables import GRIDS
@@ -29,7 +29,6 @@ CURVES = ("dropout+l2", "pse", "randconv", "randconv+bisimulation", "randconv+ps
 SOLVED_ROWS = (*CURVES[:-1], "pisces-plain-5", "pisces")
 EMBEDDED = ("randconv+pse", "randconv+psm-l2", "randconv+bisimulation-cme")
 """PSEs, then one with the other embedding and one with the other metric (Fig. 4)."""
-NAMES = {method: name.replace("`", "") for method, (_, name) in {**TABLE_1, **OUR_ROWS}.items()}
 
 
 def study_groups(results: Sequence[Result]) -> Groups:
@@ -57,7 +56,7 @@ def solved_matrix(groups: Groups) -> Figure:
             draw_tiles(axes, solved_tiles(middle, "white"))
             draw_training(axes, middle, "white")
             mean = np.mean([run["test_solved_percent"] for run in runs])
-            axes.set_title(f"{NAMES[method]}, {grid}: {mean:.0f} % (n={len(runs)})", fontsize=9)
+            axes.set_title(f"{METHOD_NAMES[method]}, {grid}: {mean:.0f} % (n={len(runs)})", fontsize=9)
             axes.set_xlabel("obstacle position" if method == methods[-1] else "")
     return figure
 
@@ -70,12 +69,12 @@ def study_figures(results: Sequence[Result]) -> dict[str, Figure]:
         return figures
     figures["jumping_solved"] = solved_matrix(groups)
     for grid, curves in by_grid(groups).items():
-        named = {NAMES[method]: curves[method] for method in CURVES if method in curves}
+        named = {METHOD_NAMES[method]: curves[method] for method in CURVES if method in curves}
         figures[f"jumping_curves_{grid}"] = banded_curves(named, "test_solved_percent", f"{grid} grid")
     if epsilons := epsilon_scores(results):
         figures["jumping_epsilon"] = epsilon_curve(epsilons)
     if colors := color_scores(results, "red"):
-        figures["jumping_colors"] = color_bars(colors, NAMES)
+        figures["jumping_colors"] = color_bars(colors, METHOD_NAMES)
     return figures
 
 

@@ -117,16 +117,18 @@ def variant_table(variants: Sequence[Variant], paired: bool = False) -> Callable
         paired: whether to compare each row with the first, on the seeds that both have.
     """
     header = ["variant", "unseen tasks solved (%)", "of those, no validation tasks (%)"]
-    header += ["unseen tasks more than in the first row, same seeds"] if paired else []
+    header += ["difference to the first row on the same seeds (percentage points)"] if paired else []
 
     def text(results: Rows) -> str:
         rows = []
         for variant in variants:
             values = [variant_values(results, variant, f"{part}_solved_percent") for part in ("test", "heldout")]
             row = [variant.label, *(Cell(found).ours() for found in values)]
-            if paired:
+            if paired and variant is variants[0]:
+                row.append("")
+            elif paired:
                 more = paired_differences(results, variants[0], variant, "test_solved_percent")
-                row.append("" if variant is variants[0] else Cell(more, limits=(-100.0, 100.0)).ours())
+                row.append(Cell(more, limits=(-100.0, 100.0)).ours())
             rows.append(row)
         return markdown(header, rows)
 
@@ -142,7 +144,7 @@ def color_section(results: Rows) -> str:
         cells = []
         for color in ("red", "green"):
             values = variant_values(results, variant, f"{color}_test_solved_percent", colors=True)
-            cells.append(str(Cell(values, published.get(color), *COLOR_SPREAD)))
+            cells.append(str(Cell(values, published.get(color), *COLOR_SPREAD, compared=bool(published))))
         rows.append([variant.label, *cells])
     return f"{body(color_table)(results)}\n{markdown(['variant', 'red', 'green'], rows)}"
 

@@ -36,6 +36,8 @@ OUR_ROWS = {
     "randconv+true": ("yes", "RandConv + true similarity, the upper bound"),
 }
 """Rows that the paper does not have."""
+METHOD_NAMES = {method: name.replace("`", "") for method, (_, name) in {**TABLE_1, **OUR_ROWS}.items()}
+"""What figures call the methods."""
 TABLE_2 = {
     "π*-bisimulation": ("randconv+bisimulation", "randconv+bisimulation-cme"),
     "PSM": ("randconv+psm-l2", "randconv+psm-cme"),

@@ -18,7 +18,7 @@ from pisces.reports.embeddings import PROJECTIONS, Embedding, embed_run, embeddi
 from pisces.reports.explorer import explorer_page, label_of, page_data, run_label, settings_of
 from pisces.reports.grid import grid_table
 from pisces.reports.jumping_tables import (
-    TABLE_1,
+    METHOD_NAMES,
     aggregate_table,
     color_scores,
     epsilon_scores,
@@ -207,9 +207,8 @@ def _study_figures(results: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str,
         caption = "PSEs from suboptimal policies: mean and standard deviation"
         figures["epsilon"] = (caption, result_figures.epsilon_curve(epsilons))
     if colors := color_scores(results, "red"):
-        names = {method: name for method, (_, name) in TABLE_1.items()}
         caption = "Red tasks solved after training on red and green; 99 % intervals, dotted the paper's mean"
-        figures["colors"] = (caption, result_figures.color_bars(colors, names))
+        figures["colors"] = (caption, result_figures.color_bars(colors, METHOD_NAMES))
     if scores := grid_scores(results):
         caption = "Performance profiles over grids, with 95 % bands"
         figures["profiles"] = (caption, result_figures.profiles(scores))

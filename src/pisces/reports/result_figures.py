@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,8 @@ def color_bars(scores: Mapping[str, Sequence[float]], names: Mapping[str, str]) 
             axes.errorbar(place, mean, yerr=reach, color="#222222", capsize=4)
         if method in JUMPING_COLORS:
             axes.hlines(JUMPING_COLORS[method]["red"].mean, place - 0.4, place + 0.4, color="#c0392b", linestyle=":")
-    labels = [plain_text(f"{names.get(method, method)}\nn={len(values)}") for method, values in scores.items()]
+    wrapped = {method: fill(names.get(method, method), 18) for method in scores}
+    labels = [plain_text(f"{wrapped[method]}\nn={len(values)}") for method, values in scores.items()]
     axes.set_xticks(range(len(labels)), labels, fontsize=8)
     axes.set_ylabel("unseen red tasks solved (%)")
     axes.set_ylim(0, 100)

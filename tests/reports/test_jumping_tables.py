@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from pisces.reports.jumping_tables import aggregate_table, jumping_tables, table_1
+from pisces.reports.jumping_tables import aggregate_table, color_series, jumping_tables, table_1
 from pisces.reports.tables import Cell, percent_interval
 
 
@@ -58,6 +58,19 @@ def test_ablation_is_two_by_two():
     assert [cell.values for cell in bisimulation[1:]] == [(30.0,), ()]
     assert [cell.published.mean for cell in psm[1:]] == [17.5, 87.0]
     assert psm[2].values == (80.0,)
+
+
+def test_runs_as_the_published_code_sees_colours_are_a_series_of_their_own():
+    rows = [
+        result("pse", colors=True, value=10.0),
+        result("pse", colors=True, value=20.0, study="network=rows"),
+        result("randconv", colors=True, value=30.0, study="kernels=rows,network=rows"),
+        result("randconv", colors=True, value=40.0, study="network=rows"),
+        result("pse", value=50.0, study="network=rows"),
+    ]
+    series = {"our network": {"pse": (10.0,)}, "the published code's": {"pse": (20.0,), "randconv": (30.0,)}}
+    assert color_series(rows) == series
+    assert color_series(rows[:1]) == {"our network": {"pse": (10.0,)}}
 
 
 def test_colors_have_standard_errors_and_99_percent():

@@ -246,9 +246,12 @@ def test_epsilon_colors_and_profiles_show_their_numbers():
     scores = {("m", 0.0): (80.0, 90.0), ("m", 0.5): (10.0,)}
     (axes,) = result_figures.epsilon_curve(scores).axes
     assert axes.lines[0].get_ydata().tolist() == [85.0, 10.0]
-    (axes,) = result_figures.color_bars({"pse": (30.0, 40.0, 50.0), "mine": (10.0,)}, {"pse": "PSEs"}).axes
-    assert [bar.get_height() for bar in axes.patches] == [40.0, 10.0]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["PSEs\nn=3", "mine\nn=1"]
+    series = {"ours": {"pse": (30.0, 40.0, 50.0), "mine": (10.0,)}, "theirs": {"pse": (60.0,)}}
+    (axes,) = result_figures.color_bars(series, {"pse": "PSEs"}).axes
+    assert [bar.get_height() for bar in axes.patches] == [40.0, 10.0, 60.0]
+    assert [round(bar.get_x() + bar.get_width() / 2, 6) for bar in axes.patches] == [-0.2, 0.8, 0.2]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["PSEs", "mine"]
+    assert {text.get_text() for text in axes.get_legend().get_texts()} == {"ours", "theirs", "the paper"}
     (axes,) = result_figures.profiles({"m": Scores({"wide": (10.0, 60.0)})}).axes
     assert axes.lines[0].get_ydata()[[0, 50, 90]].tolist() == [1.0, 0.5, 0.0]
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from pisces.experiments.jumping import EXPERIMENT
 from pisces.reports.embeddings import embed_run, embedding_figure
 from pisces.reports.figures import draw_tiles, draw_training, solved_tiles
-from pisces.reports.jumping_tables import METHOD_NAMES, color_scores, epsilon_scores, own_source
+from pisces.reports.jumping_tables import METHOD_NAMES, color_series, epsilon_scores, own_source
 from pisces.reports.result_figures import banded_curves, by_grid, color_bars, epsilon_curve, middle_run
 from pisces.reports.results import read_results, read_runs
 from pisces.reports.tables import GRIDS
@@ -73,7 +73,7 @@ def study_figures(results: Sequence[Result]) -> dict[str, Figure]:
         figures[f"jumping_curves_{grid}"] = banded_curves(named, "test_solved_percent", f"{grid} grid")
     if epsilons := epsilon_scores(results):
         figures["jumping_epsilon"] = epsilon_curve(epsilons)
-    if colors := color_scores(results, "red"):
+    if colors := color_series(results):
         figures["jumping_colors"] = color_bars(colors, METHOD_NAMES)
     return figures
 

@@ -100,15 +100,39 @@ def _cell(cells: Mapping[tuple[str, str], list[float]], method: str, grid: str) 
     return Cell(tuple(cells.get((method, grid), ())), published, source=(method, grid, False, 0.0))
 
 
-def color_scores(results: Iterable[ResultRow], color: str) -> dict[str, tuple[float, ...]]:
-    """Unseen tasks of one colour solved by the methods' own runs on the wide grid with colours."""
+def color_scores(results: Iterable[ResultRow], color: str, published: bool = False) -> dict[str, tuple[float, ...]]:
+    """Unseen tasks of one colour solved by the methods' runs on the wide grid with colours.
+
+    Args:
+        results: the results.
+        color: the colour.
+        published: the runs with the network and kernels of the published code, not the methods' own.
+    """
     scores: dict[str, tuple[float, ...]] = {}
     value = f"{color}_test_solved_percent"
     for result in results:
         config = result["config"]
+        if published and config.get("study") == _published_study(config["method"]):
+            config = {**config, "study": ""}
+        elif published:
+            continue
         if own_source(config) == (config["method"], "wide", True, 0.0) and value in result:
             scores[config["method"]] = (*scores.get(config["method"], ()), float(result[value]))
     return scores
+
+
+def _published_study(method: str) -> str:
+    return "kernels=rows,network=rows" if TABLE_1.get(method, ("",))[0] == "yes" else "network=rows"
+
+
+def color_series(results: Iterable[ResultRow]) -> dict[str, dict[str, tuple[float, ...]]]:
+    """What the figure of colours shows: unseen red tasks solved, by network and method; empty ones left out."""
+    rows = list(results)
+    series = {
+        "our network": color_scores(rows, "red"),
+        "the published code's": color_scores(rows, "red", published=True),
+    }
+    return {name: scores for name, scores in series.items() if scores}
 
 
 def color_table(results: Iterable[ResultRow]) -> Table:

@@ -20,7 +20,7 @@ from pisces.reports.grid import grid_table
 from pisces.reports.jumping_tables import (
     METHOD_NAMES,
     aggregate_table,
-    color_scores,
+    color_series,
     epsilon_scores,
     grid_scores,
     jumping_tables,
@@ -206,7 +206,7 @@ def _study_figures(results: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str,
     if epsilons := epsilon_scores(results):
         caption = "PSEs from suboptimal policies: mean and standard deviation"
         figures["epsilon"] = (caption, result_figures.epsilon_curve(epsilons))
-    if colors := color_scores(results, "red"):
+    if colors := color_series(results):
         caption = "Red tasks solved after training on red and green; 99 % intervals, dotted the paper's mean"
         figures["colors"] = (caption, result_figures.color_bars(colors, METHOD_NAMES))
     if scores := grid_scores(results):

@@ -92,24 +92,37 @@ def epsilon_curve(scores: Mapping[tuple[str, float], Sequence[float]]) -> Figure
     return figure
 
 
-def color_bars(scores: Mapping[str, Sequence[float]], names: Mapping[str, str]) -> Figure:
-    """Draws unseen red tasks solved by method, with 99 % intervals of the mean; a line marks the paper's mean."""
-    figure = Figure(figsize=(max(5.2, 1.5 * len(scores)), 3.2), layout="constrained")
+def color_bars(series: Mapping[str, Mapping[str, Sequence[float]]], names: Mapping[str, str]) -> Figure:
+    """Draws unseen red tasks solved, with 99 % intervals of the mean; a line marks the paper's mean.
+
+    Args:
+        series: bars of one colour by their name: method -> one number per run.
+        names: what the figure calls the methods.
+    """
+    methods = list(dict.fromkeys(method for scores in series.values() for method in scores))
+    width = 0.8 / len(series)
+    figure = Figure(figsize=(max(5.2, 1.5 * len(methods)), 3.2), layout="constrained")
     axes = figure.subplots()
-    for place, (method, values) in enumerate(scores.items()):
-        mean = summarize(values).mean
-        interval = percent_interval(values, 0.99)
-        axes.bar(place, mean, color=LINE_COLORS[(place + 1) % len(LINE_COLORS)], width=0.7)
-        if interval is not None:
-            reach = [[mean - interval[0]], [interval[1] - mean]]
-            axes.errorbar(place, mean, yerr=reach, color="#222222", capsize=4)
-        if method in JUMPING_COLORS:
-            axes.hlines(JUMPING_COLORS[method]["red"].mean, place - 0.4, place + 0.4, color="#c0392b", linestyle=":")
-    wrapped = {method: fill(names.get(method, method), 18) for method in scores}
-    labels = [plain_text(f"{wrapped[method]}\nn={len(values)}") for method, values in scores.items()]
-    axes.set_xticks(range(len(labels)), labels, fontsize=8)
+    for number, (name, scores) in enumerate(series.items()):
+        places = [methods.index(method) + (number - (len(series) - 1) / 2) * width for method in scores]
+        means = [summarize(values).mean for values in scores.values()]
+        axes.bar(places, means, color=LINE_COLORS[number + 1], width=0.9 * width, label=plain_text(name))
+        for place, mean, values in zip(places, means, scores.values(), strict=True):
+            axes.text(place, mean + 1, f"n={len(values)}", ha="center", va="bottom", fontsize=7)
+            interval = percent_interval(values, 0.99)
+            if interval is not None:
+                reach = [[mean - interval[0]], [interval[1] - mean]]
+                axes.errorbar(place, mean, yerr=reach, color="#222222", capsize=4)
+    published = {place: JUMPING_COLORS[m]["red"].mean for place, m in enumerate(methods) if m in JUMPING_COLORS}
+    if published:
+        left, right = ([place + side for place in published] for side in (-0.45, 0.45))
+        axes.hlines(list(published.values()), left, right, color="#c0392b", linestyle=":", label="the paper")
+    axes.set_xticks(
+        range(len(methods)), [plain_text(fill(names.get(method, method), 18)) for method in methods], fontsize=8
+    )
     axes.set_ylabel("unseen red tasks solved (%)")
-    axes.set_ylim(0, 100)
+    axes.set_ylim(0, 105)
+    axes.legend(frameon=False, fontsize=8)
     plain_axes(axes)
     return figure
 

@@ -6,6 +6,7 @@ from pisces.experiments.jumping import make_config
 from pisces.reports.jumping_study import (
     SECTIONS,
     Variant,
+    gain_table,
     paired_differences,
     speed_table,
     variant_table,
@@ -63,6 +64,15 @@ def test_variants_are_compared_on_common_seeds():
     lines = [line.split("|") for line in variant_table(pair, paired=True)(ROWS).splitlines()]
     assert lines[2][-2].strip() == ""
     assert "**20.0** (42.4), n=2" in lines[3][-2]
+
+
+def test_gains_compare_the_same_setting_and_seeds():
+    lines = {line.split(" | ")[0].strip("| "): line for line in gain_table(ROWS).splitlines()}
+    assert "| **50.0** (14.1), n=2" in lines["RandConv, wide grid"]
+    assert "| **20.0** (42.4), n=2" in lines["RandConv, wide grid"]
+    assert lines["RandConv, 6 training tasks"].endswith("| – | **30.0**, n=1 | – |")
+    assert lines["red tasks, RandConv"].endswith("| **97.0**, n=1 | – | – |")
+    assert "**33.0**" in lines["red tasks, no augmentation, network of the published code"]
 
 
 def test_speed_is_the_first_evaluation_above_the_line():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from pisces.experiments.jumping_study import COLORS_WITH_TABLE_1, STUDY
+from pisces.experiments.jumping_study import COLORS_WITH_TABLE_1, FEWER_TASKS, STUDY
 from pisces.reports.jumping_tables import COLOR_SPREAD, color_table, epsilon_table, table_1, table_2
 from pisces.reports.paper import JUMPING_COLORS
 from pisces.reports.tables import Cell, Table, markdown
@@ -62,6 +62,44 @@ RECIPE: Sequence[Variant] = (
     Variant("`pisces-plain` without PSEs", "pisces-plain", "auxiliary=none"),
     Variant("`pisces-plain-5`: five trainings, the best on validation tasks kept", "pisces-plain-5"),
 )
+GAINS: Sequence[tuple[Variant, Variant]] = (
+    (Variant("RandConv, wide grid", "randconv"), Variant("", "randconv+pse")),
+    *(
+        (Variant(f"RandConv, {count} training tasks", "randconv", study), Variant("", "randconv+pse", study))
+        for count, study in ((count, f"training_tasks={count}") for count in reversed(FEWER_TASKS))
+    ),
+    *(
+        (Variant(f"RandConv, {grid} grid", "randconv", "", grid), Variant("", "randconv+pse", "", grid))
+        for grid in ("narrow", "random")
+    ),
+    *(
+        (Variant(f"no augmentation, {grid} grid", "dropout+l2", "", grid), Variant("", "pse", "", grid))
+        for grid in ("wide", "narrow", "random")
+    ),
+    (
+        Variant("no augmentation, our settings, wide grid", "pisces-plain", "auxiliary=none"),
+        Variant("", "pisces-plain"),
+    ),
+    (
+        Variant("RandConv and shifts, wide grid", "pisces"),
+        Variant("", "pisces", "auxiliary=contrastive,temperature=0.5"),
+    ),
+)
+COLOR_GAINS: Sequence[tuple[Variant, Variant]] = (
+    (Variant("red tasks, no augmentation", "dropout+l2"), Variant("", "pse")),
+    (Variant("red tasks, RandConv", "randconv"), Variant("", "randconv+pse")),
+    (
+        Variant("red tasks, no augmentation, network of the published code", "dropout+l2", "network=rows"),
+        Variant("", "pse", "network=rows"),
+    ),
+    (
+        Variant(
+            "red tasks, RandConv, network and kernels of the published code", "randconv", "kernels=rows,network=rows"
+        ),
+        Variant("", "randconv+pse", "kernels=rows,network=rows"),
+    ),
+)
+"""Methods without and with PSEs, otherwise alike or each at its own published settings."""
 SPEED_PERCENT = 80.0
 
 
@@ -91,9 +129,11 @@ def variant_values(results: Iterable[Row], variant: Variant, value: str, colors:
     return tuple(number for _, number in _seeds_and_values(results, variant, value, colors))
 
 
-def paired_differences(results: Rows, first: Variant, other: Variant, value: str) -> tuple[float, ...]:
+def paired_differences(
+    results: Rows, first: Variant, other: Variant, value: str, colors: bool = False
+) -> tuple[float, ...]:
     """How much more the other variant's runs have of a value, on the seeds that both have."""
-    before, after = (dict(_seeds_and_values(results, variant, value, False)) for variant in (first, other))
+    before, after = (dict(_seeds_and_values(results, variant, value, colors)) for variant in (first, other))
     return tuple(after[seed] - before[seed] for seed in sorted(before.keys() & after.keys()))
 
 
@@ -160,6 +200,21 @@ def tasks_table(results: Rows) -> str:
     return markdown(["training tasks", "`randconv` (%)", "`randconv+pse` (%)"], rows)
 
 
+def gain_table(results: Rows) -> str:
+    """Unseen tasks solved without and with PSEs, wherever the study has both."""
+    rows = []
+    for pairs, value, colors in (
+        (GAINS, "test_solved_percent", False),
+        (COLOR_GAINS, "red_test_solved_percent", True),
+    ):
+        for pair in pairs:
+            cells = [Cell(variant_values(results, variant, value, colors)) for variant in pair]
+            more = Cell(paired_differences(results, *pair, value, colors), limits=(-100.0, 100.0))
+            rows.append([pair[0].label, *(cell.ours() for cell in (*cells, more))])
+    header = ["", "without PSEs (%)", "with PSEs (%)", "difference on the same seeds (percentage points)"]
+    return markdown(header, rows)
+
+
 def speed_table(results: Rows) -> str:
     """Iterations until an evaluation first finds most unseen tasks solved, the median over seeds; by method."""
     rows = []
@@ -194,6 +249,7 @@ SECTIONS: Mapping[str, Callable[[Rows], str]] = {
     "jumping_coin": part_section("coin", variant_table(COIN, paired=True)),
     "jumping_tasks": part_section("tasks", tasks_table),
     "jumping_loss": part_section("loss", variant_table(LOSS, paired=True)),
+    "jumping_gains": gain_table,
     "jumping_speed": speed_table,
 }
 """What documents may ask for between markers; see `pisces.reports.readme`."""

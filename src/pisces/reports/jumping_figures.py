@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def solved_matrix(groups: Groups) -> Figure:
             draw_tiles(axes, solved_tiles(middle, "white"))
             draw_training(axes, middle, "white")
             mean = np.mean([run["test_solved_percent"] for run in runs])
-            axes.set_title(f"{METHOD_NAMES[method]}, {grid}: {mean:.0f} % (n={len(runs)})", fontsize=9)
+            axes.set_title(fill(f"{METHOD_NAMES[method]}, {grid}: {mean:.0f} % (n={len(runs)})", 48), fontsize=9)
             axes.set_xlabel("obstacle position" if method == methods[-1] else "")
     return figure
 

@@ -112,16 +112,16 @@ def color_scores(results: Iterable[ResultRow], color: str, published: bool = Fal
     value = f"{color}_test_solved_percent"
     for result in results:
         config = result["config"]
-        if published and config.get("study") == _published_study(config["method"]):
-            config = {**config, "study": ""}
-        elif published:
-            continue
-        if own_source(config) == (config["method"], "wide", True, 0.0) and value in result:
-            scores[config["method"]] = (*scores.get(config["method"], ()), float(result[value]))
+        method = config["method"]
+        wanted = published_study(method) if published else ""
+        otherwise_own = own_source({**config, "study": ""}) == (method, "wide", True, 0.0)
+        if otherwise_own and (config.get("study") or "") == wanted and value in result:
+            scores[method] = (*scores.get(method, ()), float(result[value]))
     return scores
 
 
-def _published_study(method: str) -> str:
+def published_study(method: str) -> str:
+    """The study of runs that see coloured frames as the published code does; without RandConv there are no kernels."""
     return "kernels=rows,network=rows" if TABLE_1.get(method, ("",))[0] == "yes" else "network=rows"
 
 

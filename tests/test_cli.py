@@ -9,7 +9,7 @@ import pytest
 
 from pisces.cli import main
 from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_halves, optimal_rewards
-from pisces.metrics import FiniteMDP, bisimulation_metric
+from pisces.metrics import FiniteMDP, bisimulation_metric, trajectory_metric
 from pisces.trajectories import Trajectory
 
 TINY = ["--preset", "smoke", "--set", "epochs=1", "evaluations=1", "evaluation_draws=1"]
@@ -102,6 +102,27 @@ def test_metric_of_mdps(tmp_path, capsys):
     assert "got one of each" in capsys.readouterr().err
     assert main(["metric", path, path, "--metric", "bisim"]) == 2
     assert "did you mean 'bisimulation'" in capsys.readouterr().err
+    for unused in (["--cost", "reward"], ["--last", "stop"]):
+        assert main(["metric", path, path, *unused]) == 2
+        assert "which are for trajectories" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("actions", "policies"),
+    [
+        (np.array([[0, 1], [1, 1], [0, 0]]), None),
+        (np.array([True, False, True]), None),
+        (np.array([[0.5], [0.1], [0.2]]), np.full((3, 2), 0.5)),
+    ],
+)
+def test_metric_compares_all_actions_that_the_library_does(actions, policies, tmp_path):
+    x, y = Trajectory(np.zeros((3, 1)), actions, policies), Trajectory(np.zeros((3, 1)), actions)
+    x.save(tmp_path / "x.npz")
+    y.save(tmp_path / "y.npz")
+    paths = [str(tmp_path / name) for name in ("x.npz", "y.npz", "out")]
+    assert main(["metric", *paths[:2], "--discount", "0.9", "--out", paths[2]]) == 0
+    with np.load(tmp_path / "out" / "distance.npz") as archive:
+        np.testing.assert_array_equal(archive["distance"], trajectory_metric(x, y, 0.9))
 
 
 def test_metric_explains_missing_files(tmp_path, capsys):
@@ -176,3 +197,34 @@ def test_unknown_experiment_lists_the_choices(capsys):
         main(["sweep", "jumpin"])
     assert error.value.code == 2
     assert "jumping" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["jumping", "--set", "weighted=false"],
+        ["jumping", "--set", "epochs=abc"],
+        ["jumping", "--set", "epochs=1.5"],
+        ["jumping", "--set", "learning_rate=1e-3x"],
+        ["jumping", "--set", "learning_rate=True"],
+        ["jumping", "--set", "shift=None"],
+        ["jumping", "--set", "augmentation=3"],
+        ["jumping", "--device", "foo"],
+        ["lqr", "--set", "max_steps=abc"],
+        ["grid", "--set", "steps=abc"],
+        ["distracting", "--set", "auxiliary=True"],
+        ["distracting", "--set", "frame_size=big"],
+    ],
+)
+def test_settings_of_another_kind_are_explained(arguments, tmp_path, capsys):
+    assert main(["train", *arguments, "--preset", "smoke", "--out", str(tmp_path)]) == 2
+    assert "expected" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = [sys.executable, "-m", "pisces.cli", "sweep", "jumping-study", "--list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0

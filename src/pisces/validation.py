@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import numbers
+import zipfile
+import zlib
+from dataclasses import fields
+from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -32,3 +38,42 @@ def check_discount(discount: float) -> None:
     """Raises unless the discount lies in [0, 1)."""
     if not 0 <= discount < 1:
         raise UserError(f"expected a discount in [0, 1), got {discount}")
+
+
+def check_kinds(settings: Any) -> None:
+    """Raises unless every entry of a dataclass is of its default's kind: a flag, a whole number, a number or a word."""
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        for kind, types, name in _KINDS:
+            if isinstance(field.default, kind):
+                if not isinstance(value, types) or (isinstance(value, bool) and kind is not bool):
+                    raise UserError(f"expected {name} for {field.name}, got {value!r}")
+                break
+
+
+_KINDS: tuple[tuple[type, type, str], ...] = (
+    # In this order: True is also a whole number.
+    (bool, bool, "True or False"),
+    (int, numbers.Integral, "a whole number"),
+    (float, numbers.Real, "a number"),
+    (str, str, "a word"),
+)
+
+
+def load_arrays(kind: str, path: str | Path) -> dict[str, NDArray[Any]]:
+    """Reads all arrays of an npz file; nothing is unpickled.
+
+    Args:
+        kind: what the file should hold, for the error.
+        path: the file.
+    """
+    if not Path(path).is_file():
+        raise UserError(f"expected {kind} file (npz), got {str(path)!r}, which is not a file")
+    try:
+        with Path(path).open("rb") as file:  # numpy leaves a damaged file open
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("a single array")
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile, zlib.error) as error:
+        raise UserError(f"expected {kind} file (npz without pickled objects), got {str(path)!r}") from error

@@ -21,6 +21,7 @@ from pisces.experiments.lqr_data import (
     policy_similarity,
     training_batch,
 )
+from pisces.experiments.store import LockedError, RunFolder
 
 SMALL = {"width": 30, "max_steps": 30}
 
@@ -245,3 +246,22 @@ def test_command_line_explains_bad_arguments(arguments, message, capsys, tmp_pat
     assert command(["train", "lqr", *arguments, "--out", str(tmp_path)]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_line_that_was_cut_off_does_not_spoil_the_run(tmp_path):
+    config = small("overparametrized", (0, 1))
+    whole = lqr_run.run(config, tmp_path / "whole").read_json("result.json")
+    folder = RunFolder.open(tmp_path, "lqr", config.method, config)
+    folder.append_metrics(whole["runs"][0])
+    with folder.file("metrics.jsonl").open("a") as file:
+        file.write('{"seed": 1, "er')
+    assert lqr_run.run(config, tmp_path).read_json("result.json") == whole
+
+
+def test_two_processes_do_not_train_one_cell(tmp_path):
+    config = small("overparametrized", (0,))
+    with RunFolder.open(tmp_path, "lqr", config.method, config).lock():
+        with pytest.raises(LockedError):
+            lqr_run.run(config, tmp_path)
+        with pytest.raises(LockedError):
+            lqr_run.run_cells([config], tmp_path)

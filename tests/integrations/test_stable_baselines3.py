@@ -117,6 +117,38 @@ def test_waits_and_pauses_as_told():
     assert callback.updates == 2
 
 
+def test_goes_on_when_the_count_of_steps_starts_again():
+    callback = PolicySimilarityCallback(GreedyPairs(environments()), SimilaritySettings(updates=1, pairs=1, every=40))
+    model = make_model()
+    model.learn(96, callback=callback)
+    before = callback.updates
+    model.learn(96, callback=callback)
+    assert callback.updates == 2 * before
+    make_model(seed=1).learn(96, callback=callback)
+    assert callback.updates == 3 * before
+
+
+@pytest.mark.parametrize("layer", [torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(16)])
+def test_embeds_in_evaluation_mode(layer):
+    class Moody(Extractor):
+        def forward(self, observations):
+            return self.mood(super().forward(observations))
+
+        def __init__(self, space):
+            super().__init__(space)
+            self.mood = layer
+
+    callback = PolicySimilarityCallback(GreedyPairs(environments()), SimilaritySettings(updates=1, pairs=1))
+    model = make_model(extractor=Moody)
+    model.learn(96, callback=callback)
+    model.policy.set_training_mode(True)
+    state = {name: value.clone() for name, value in model.policy.state_dict().items()}
+    seen = np.stack([env.reset()[0] for env in environments()])
+    np.testing.assert_array_equal(callback.embed(seen), callback.embed(seen))
+    assert model.policy.training
+    assert all(torch.equal(value, state[name]) for name, value in model.policy.state_dict().items())
+
+
 def test_loss_falls_and_alignment_rises_with_an_experts_pairs():
     environs = environments((0, 1, 2, 3))
     pairs = TrajectoryPairs.from_expert(environs, [expert(env) for env in environs], discount=0.9)

@@ -169,3 +169,15 @@ def test_anchors_without_a_match_are_left_out():
     nothing.backward()
     assert nothing.item() == 0
     assert embeddings.grad.abs().sum() == 0
+
+
+def test_half_precision_does_not_overflow():
+    metric = torch.full((3, 4), 1000.0, dtype=torch.float64)
+    metric[0, 0] = 0
+    torch.manual_seed(0)
+    x, y = torch.randn(3, 8), torch.randn(4, 8)
+    exact = contrastive_metric_loss(x, y, metric, temperature=0.5, scale=0.01)
+    for kind in (torch.float16, torch.bfloat16):
+        half = contrastive_metric_loss(x.to(kind), y.to(kind), metric, temperature=0.5, scale=0.01)
+        assert torch.isfinite(half)
+        torch.testing.assert_close(half, exact, rtol=1e-2, atol=0.0)

@@ -1,3 +1,6 @@
+import errno
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -6,7 +9,7 @@ from hypothesis import strategies as st
 
 from pisces.errors import UserError
 from pisces.losses import PolicySimilarityLoss, TrajectoryPairs
-from pisces.metrics import reward_difference, sequence_metric, total_variation
+from pisces.metrics import reward_difference, sequence_metric, total_variation, trajectory_metric
 from pisces.trajectories import Trajectory
 
 
@@ -137,3 +140,20 @@ def test_bad_arguments_are_explained():
             TrajectoryPairs(family(), **arguments)
     with pytest.raises(UserError, match="two of environment 1"):
         TrajectoryPairs(family()).metric((1, 0), (1, 0))
+
+
+def test_a_full_disk_costs_time_but_not_the_run(monkeypatch):
+    x = Trajectory(np.zeros((30, 2)), actions=np.arange(30) % 3)
+    y = Trajectory(np.zeros((20, 2)), actions=np.arange(20) % 2)
+    pairs = TrajectoryPairs([x, y], discount=0.9, memory_limit=0)
+    assert pairs.in_file
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with pytest.warns(UserWarning, match="disk is full"):
+            found = pairs.metric((1, 0), (0, 0))
+    np.testing.assert_array_equal(found, trajectory_metric(x, y, 0.9).T)
+    np.testing.assert_array_equal(pairs.metric((0, 0), (1, 0)), found.T)

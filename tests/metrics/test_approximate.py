@@ -9,6 +9,7 @@ from random_mdps import policy_rows, random_mdp, random_policy
 
 from pisces.errors import UserError
 from pisces.metrics import (
+    FiniteMDP,
     mico_distance,
     pi_bisimulation_metric,
     policy_similarity_metric,
@@ -80,3 +81,9 @@ def test_metrics_do_without_torch():
     assert (
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "False\n"
     )
+
+
+def test_costs_that_are_not_numbers_are_explained():
+    mdp = FiniteMDP(np.eye(2)[:, None, :], np.ones((2, 1)))
+    with pytest.raises(UserError, match="finite costs"):
+        mico_distance(mdp, None, mdp, None, 0.9, cost=lambda x, y: np.full((2, 2), np.nan))

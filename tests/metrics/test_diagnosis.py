@@ -113,3 +113,22 @@ def test_trajectories_and_costs_are_checked():
         cosine_distance(np.zeros((2, 2)), np.zeros((2, 3)))
     with pytest.raises(UserError, match="one action space"):
         behaviour_cost(x, Trajectory(np.zeros((1, 2)), actions=np.zeros((1, 2))))
+
+
+@pytest.mark.parametrize(
+    ("embed", "message"),
+    [
+        (lambda seen: np.full((len(seen), 4), np.nan), "finite embeddings"),
+        (lambda seen: seen.mean(axis=0, keepdims=True), "of as many observations"),
+        (lambda seen: seen[:, 0], "of as many observations"),
+    ],
+)
+def test_bad_embeddings_are_explained(embed, message):
+    trajectory = Trajectory(np.eye(5), actions=np.arange(5) % 2)
+    with pytest.raises(UserError, match=message):
+        diagnose([trajectory], [trajectory], embed)
+
+
+def test_a_metric_of_nan_has_no_matches():
+    with pytest.raises(UserError, match="finite metric"):
+        unmatched_states([[np.nan, 1.0]], 0.5)

@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse
 
 from pisces.errors import UserError
-from pisces.metrics import FiniteMDP, optimal_policy, policy_values, value_iteration
+from pisces.metrics import FiniteMDP, bisimulation_metric, optimal_policy, policy_values, value_iteration
 
 TRANSITIONS = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.0, 1.0], [0.25, 0.75]]])
 REWARDS = np.array([[1.0, 0.0], [0.0, 2.0]])
@@ -65,7 +65,7 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "expected a file"),
+        (None, "which is not a file"),
         ({"other": np.ones(1)}, "transitions and rewards"),
         ({"transitions": np.array([{}]), "rewards": REWARDS}, "without pickled objects"),
         (
@@ -83,7 +83,7 @@ def test_bad_files(tmp_path, content, words):
 
 def test_a_file_that_is_no_archive(tmp_path):
     (tmp_path / "mdp.npz").write_text("hello")
-    with pytest.raises(UserError, match="npz file"):
+    with pytest.raises(UserError, match="MDP file"):
         FiniteMDP.load(tmp_path / "mdp.npz")
 
 
@@ -170,3 +170,34 @@ def test_value_iteration_ends_near_discount_one(states):
     plan = value_iteration(mdp, 0.999)
     np.testing.assert_allclose(policy_values(mdp, plan.policy, 0.999), plan.values, atol=2 * plan.error_bound + 1e-7)
     assert plan.error_bound < 1e-6
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_input_is_left_alone(dtype):
+    rows = np.random.default_rng(0).dirichlet(np.ones(4), size=4).round(3)
+    rows[:, 0] += 1 - rows.sum(axis=1)
+    entries = [(i, j) for i in range(4) for j in (3, 1, 0, 2)]  # unsorted, and with zeros that are stored
+    values = [rows[i, j] if j != 1 else 0 for i, j in entries]
+    matrix = scipy.sparse.csr_array((np.array(values, dtype), [j for _, j in entries], np.arange(0, 17, 4)))
+    matrix.data = (matrix.toarray() / matrix.toarray().sum(axis=1, keepdims=True))[
+        [i for i, _ in entries], [j for _, j in entries]
+    ].astype(dtype)
+    before, rewards = matrix.toarray(), np.arange(4.0)[:, None]
+    first = bisimulation_metric(FiniteMDP(matrix, rewards), FiniteMDP(matrix, rewards), 0.9).distance
+    np.testing.assert_array_equal(matrix.toarray(), before)
+    again = bisimulation_metric(FiniteMDP(matrix, rewards), FiniteMDP(matrix, rewards), 0.9).distance
+    np.testing.assert_array_equal(first, again)
+
+
+def test_a_file_without_a_suffix_is_found_again(tmp_path):
+    mdp = FiniteMDP(np.eye(3)[:, None, :], np.ones((3, 1)))
+    mdp.save(tmp_path / "world")
+    np.testing.assert_array_equal(FiniteMDP.load(tmp_path / "world").rewards, mdp.rewards)
+
+
+@pytest.mark.parametrize("factor", [1e-12, 1.0, 1e6])
+def test_the_optimal_policy_does_not_depend_on_the_unit_of_rewards(factor):
+    transitions = np.zeros((2, 2, 2))
+    transitions[:, 0, 0] = transitions[:, 1, 1] = 1
+    mdp = FiniteMDP(transitions, factor * np.array([[0.0, 0.0], [0.0, 1.0]]))
+    np.testing.assert_array_equal(optimal_policy(mdp, 0.9), [[0, 1], [0, 1]])

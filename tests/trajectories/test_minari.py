@@ -85,3 +85,12 @@ def test_episodes_played_together_are_those_played_alone():
 
     for one, other in zip(play_episodes(environments, act), episodes((0, 1, 2)), strict=True):
         assert_same(one, other)
+
+
+@pytest.mark.parametrize("dataset_id", ["toy/walk", "a b-v0", "", "toy/walk-v", "../walk-v0"])
+def test_ids_that_minari_chokes_on_are_refused_before_anything_is_written(dataset_id):
+    space = CrossingEnv(0)
+    to_minari(episodes(), "toy/road-v0", space.observation_space, space.action_space)
+    with pytest.raises(UserError, match="with its version"):
+        to_minari(episodes(), dataset_id, space.observation_space, space.action_space)
+    assert len(from_minari("toy/road-v0")) == 2

@@ -1,8 +1,11 @@
+import gymnasium
 import numpy as np
 import pytest
 
 from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_actions, optimal_rewards
-from pisces.trajectories import Trajectory, collect
+from pisces.errors import UserError
+from pisces.metrics import FiniteMDP
+from pisces.trajectories import Trajectory, collect, play_episodes
 
 
 def test_collect_plays_the_episode():
@@ -13,6 +16,35 @@ def test_collect_plays_the_episode():
     np.testing.assert_array_equal(trajectory.actions, optimal_actions(task))
     np.testing.assert_array_equal(trajectory.rewards, optimal_rewards(task))
     assert trajectory.observations.shape == (56, 60, 60)
+
+
+class OneBufferEnv(gymnasium.Env):
+    """Changes the array that it returned last, as environments may."""
+
+    observation_space, action_space = gymnasium.spaces.Box(0, 9, (2,)), gymnasium.spaces.Discrete(9)
+
+    def reset(self, *, seed=None, options=None):
+        self.seen = np.zeros(2)
+        return self.seen, {}
+
+    def step(self, action):
+        self.seen += 1
+        return self.seen, 0.0, bool(self.seen[0] == 4), False, {}
+
+
+def test_recorded_states_are_copies():
+    chosen = np.zeros(1, dtype=np.int64)
+
+    def policy(observation):
+        chosen[0] = observation.ravel()[0]
+        return chosen
+
+    one = collect(OneBufferEnv(), lambda observation: policy(observation)[0])
+    many = play_episodes([OneBufferEnv()], policy)[0]
+    kept = collect(OneBufferEnv(), policy)
+    for trajectory in (one, many, kept):
+        np.testing.assert_array_equal(trajectory.observations[:, 0], np.arange(4))
+        np.testing.assert_array_equal(trajectory.actions.ravel(), np.arange(4))
 
 
 def test_collect_refuses_endless_episodes():
@@ -73,3 +105,20 @@ def test_bad_files_are_explained(tmp_path):
     np.savez(tmp_path / "other.npz", actions=np.zeros(1))
     with pytest.raises(ValueError, match="'observations'"):
         Trajectory.load(tmp_path / "other.npz")
+
+
+@pytest.mark.parametrize("kind", ["array", "empty", "cut", "damaged"])
+def test_other_and_damaged_files_are_explained(tmp_path, kind):
+    good, path = tmp_path / "good.npz", tmp_path / "x.npz"
+    Trajectory(np.random.default_rng(0).normal(size=(500, 4)), actions=np.zeros(500, int)).save(good)
+    content = bytearray(good.read_bytes())
+    if kind == "damaged":
+        content[200:400] = bytes(200)
+    if kind == "array":
+        with path.open("wb") as file:
+            np.save(file, np.zeros(3))
+    else:
+        path.write_bytes({"empty": b"", "cut": content[:300], "damaged": content}[kind])
+    for load in (Trajectory.load, FiniteMDP.load):
+        with pytest.raises(UserError, match="npz without pickled objects"):
+            load(path)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pisces.agents.checkpoint import load_module
+from pisces.agents.devices import check_device
 from pisces.agents.drq_networks import Actor, Convolutions, Critic
 from pisces.agents.drq_settings import DrQSettings
 from pisces.agents.replay import Batch
@@ -62,7 +63,7 @@ class DrQAgent:
         device: str = "cpu",
     ) -> None:
         self.settings, self.seed, self.action_size = settings, seed, action_size
-        self.device = torch.device(device)
+        self.device = check_device(device)
         generator = torch.Generator().manual_seed(int(self._rng(WEIGHTS).integers(2**62)))
         convolutions = Convolutions(channels, settings.channels, settings.second_stride, generator)
         inputs, features, hidden = convolutions.output_size(frame_size), settings.feature_size, settings.hidden_size

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from pisces.errors import UserError
+from pisces.validation import check_kinds
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class DrQSettings:
     """The policy similarity loss is used at every n-th update."""
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         for name in ("learning_rate", "initial_temperature", "temperature", "scale", "target_rate"):
             if not getattr(self, name) > 0:
                 raise UserError(f"expected a positive {name}, got {getattr(self, name)}")

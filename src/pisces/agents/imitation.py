@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from pisces.agents.checkpoint import load_module, tensors_below
+from pisces.agents.devices import check_device
 from pisces.agents.draws import ITERATION, RESTART, RUN, SHUFFLE, draw_kernel, evaluation_kernels, stream_generator
 from pisces.agents.encoders import make_encoder, make_network
 from pisces.agents.networks import REPRESENTATION
@@ -63,7 +64,7 @@ class ImitationAgent:
 
     def __init__(self, data: ImitationData, settings: ImitationSettings, seed: int, device: str = "cpu") -> None:
         self.data, self.settings, self.seed = data, settings, seed
-        self.device = torch.device(device)
+        self.device = check_device(device)
         self._start(seed)
         self.encoder = make_encoder(data.observations, self.device)
         self.iteration = 0

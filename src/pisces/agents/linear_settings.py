@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
 from pisces.errors import UserError, unknown_name
+from pisces.validation import check_kinds
 
 Policy = Literal["two-layer", "ensemble"]
 Optimizer = Literal["adam", "momentum", "gradient-descent"]
@@ -48,6 +49,7 @@ class LinearSettings:
     """Of the weights; the 20 x 20 matrices of the cost are always float64."""
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         for name, choices in (("policy", Policy), ("optimizer", Optimizer), ("precision", Precision)):
             if getattr(self, name) not in get_args(choices):
                 raise unknown_name(name, getattr(self, name), get_args(choices))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
 from pisces.errors import UserError, unknown_name
+from pisces.validation import check_kinds
 
 Augmentation = Literal["none", "randconv"]
 Auxiliary = Literal["none", "contrastive", "l2"]
@@ -77,6 +78,7 @@ class ImitationSettings:
     """Evaluations per run, evenly spaced; the last one is at the end. Several starts share them."""
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         for name, choices in (
             ("augmentation", Augmentation),
             ("auxiliary", Auxiliary),

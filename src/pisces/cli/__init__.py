@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from collections.abc import Sequence
 
@@ -55,6 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         errors.print(f"pisces: {error}", markup=False)
         return 2
+    except BrokenPipeError:
+        # The reader, `head` say, has seen enough; Python would complain once more when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 
 from pisces.errors import UserError
+from pisces.experiments.lists import parse_value
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -21,8 +21,5 @@ def parse_settings(items: Sequence[str]) -> dict[str, Any]:
         name, equals, value = item.partition("=")
         if not equals:
             raise UserError(f"expected settings as name=value, got {item!r}")
-        try:
-            settings[name.replace("-", "_")] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            settings[name.replace("-", "_")] = value
+        settings[name.replace("-", "_")] = parse_value(value)
     return settings

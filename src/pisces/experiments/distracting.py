@@ -12,6 +12,7 @@ from pisces.agents.drq_settings import DrQSettings
 from pisces.envs.distracting_tasks import action_repeat, check_task, find_variant
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.store import changed_settings, non_defaults
+from pisces.validation import check_kinds
 
 Init = Literal["random", "pretrained"]
 Stage = Literal["all", "pretrain", "pairs", "train"]
@@ -52,6 +53,7 @@ class Protocol:
     """Pairs of episodes that the policy similarity loss draws from."""
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         for field in fields(self):
             if getattr(self, field.name) < (field.name != "action_repeat"):
                 raise UserError(f"expected {field.name} of at least 1, got {getattr(self, field.name)}")
@@ -191,6 +193,10 @@ def make_config(
     unknown = set(changes or {}) - set(known)
     if unknown:
         raise unknown_name("setting", min(unknown), known)
+    if "auxiliary" in (changes or {}):
+        raise UserError(
+            f"expected the method to decide about auxiliary, got it as a setting; choose {' or '.join(METHODS)}"
+        )
     values = {**PRESETS[preset], **(changes or {})}
     settings = DrQSettings(**{**_only(values, DrQSettings), "auxiliary": METHODS[method]})
     protocol = Protocol(**_only(values, Protocol))

@@ -13,6 +13,7 @@ from typing import Any
 
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.store import non_defaults
+from pisces.validation import check_kinds
 
 EXPERIMENT = "grid"
 VALIDATION_LEVELS = range(200)
@@ -58,6 +59,7 @@ class GridSettings:
     """Scale of the metric's Gaussian kernel (beta)."""
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         for name in ("steps", "updates", "pairs", "refresh"):
             if getattr(self, name) < 1:
                 raise UserError(f"expected {name} of at least 1, got {getattr(self, name)}")

@@ -1,9 +1,11 @@
-"""Seeds and names as users write them on the command line."""
+"""Seeds, names and values as users write them on the command line."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from pisces.errors import UserError
 
@@ -39,3 +41,11 @@ def parse_names(text: str) -> list[str]:
     if not names:
         raise UserError(f"expected names separated by commas, got {text!r}")
     return names
+
+
+def parse_value(text: str) -> Any:
+    """Reads a value of a setting: a Python literal, or else a word (some settings have the words none and true)."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,10 @@ def batch_size(config: LQRConfig) -> int:
 
 
 def missing_jobs(config: LQRConfig, folder: RunFolder) -> Iterator[Job]:
-    """The batches that a run still needs."""
-    have = {row["seed"] for row in folder.read_metrics()}
+    """The batches that a run still needs; asked for by the process that has the run's lock."""
+    rows = folder.read_metrics()
+    folder.keep_metrics(rows)  # a line that a stop cut off would spoil the next one
+    have = {row["seed"] for row in rows}
     missing = [seed for seed in config.seeds if seed not in have]
     size = batch_size(config)
     for start in range(0, len(missing), size):
@@ -96,10 +99,13 @@ def run(
     import torch  # loads late, so that finished cells are skipped at once
 
     torch.set_num_threads(threads)
-    started = time.monotonic()
-    for job in missing_jobs(config, folder):
-        record(folder, train_job(job, report, folder if len(config.seeds) == 1 else None))
-    finish(folder, config, time.monotonic() - started)
+    with folder.lock():
+        # Another process may have finished the run between the two looks.
+        if not folder.finished:
+            started = time.monotonic()
+            for job in missing_jobs(config, folder):
+                record(folder, train_job(job, report, folder if len(config.seeds) == 1 else None))
+            finish(folder, config, time.monotonic() - started)
     return folder
 
 
@@ -131,28 +137,40 @@ def run_cells(
         out: root of the run folders.
         workers: processes.
         report: called after each batch with its config, the number of seeds done, and whether the config is finished.
+
+    Raises:
+        LockedError: another process is busy with one of them.
     """
     if workers < 1:
         raise UserError(f"expected workers of at least 1, got {workers}")
     folders = [RunFolder.open(out, EXPERIMENT, config.method, config) for config in configs]
+    with ExitStack() as locks:
+        for folder in dict.fromkeys(folders):
+            if not folder.finished:
+                locks.enter_context(folder.lock())
+        _run_missing(list(zip(configs, folders, strict=True)), workers, report)
+    return folders
+
+
+def _run_missing(
+    cells: Sequence[tuple[LQRConfig, RunFolder]], workers: int, report: Callable[[LQRConfig, int, bool], None]
+) -> None:
     started = time.monotonic()
-    left = {
-        index: list(missing_jobs(config, folder))
-        for index, (config, folder) in enumerate(zip(configs, folders, strict=True))
-        if not folder.finished
-    }
+    unfinished = [(config, folder) for config, folder in cells if not folder.finished]
+    left = [list(missing_jobs(config, folder)) for config, folder in unfinished]
 
     def settle(index: int, rows: Rows) -> None:
-        record(folders[index], rows)
+        config, folder = unfinished[index]
+        record(folder, rows)
         left[index].pop()
         if not left[index]:
-            finish(folders[index], configs[index], time.monotonic() - started)
-        report(configs[index], len(rows), not left[index])
+            finish(folder, config, time.monotonic() - started)
+        report(config, len(rows), not left[index])
 
-    for index in [index for index, jobs in left.items() if not jobs]:
-        finish(folders[index], configs[index], 0.0)
-    _work_off([(index, job) for index, jobs in left.items() for job in jobs], workers, settle)
-    return folders
+    for (config, folder), jobs in zip(unfinished, left, strict=True):
+        if not jobs:
+            finish(folder, config, 0.0)
+    _work_off([(index, job) for index, jobs in enumerate(left) for job in jobs], workers, settle)
 
 
 def _work_off(jobs: Sequence[tuple[int, Job]], workers: int, settle: Callable[[int, Rows], None]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pisces.errors import UserError, unknown_name
+from pisces.experiments.lists import parse_value
 
 DIGITS = 4
 """Numbers are rounded to so many digits before they are used, so that a pasted setting is the setting that ran."""
@@ -108,7 +108,7 @@ def _parse(item: str, defaults: Mapping[str, Any]) -> Dimension:
     if name not in defaults:
         raise unknown_name("setting", name, defaults)
     if ":" not in text:
-        return Choice(name, tuple(_value(part) for part in text.split(",")))
+        return Choice(name, tuple(parse_value(part) for part in text.split(",")))
     low, high, *rest = text.split(":")
     try:
         bounds = float(low), float(high)
@@ -118,10 +118,3 @@ def _parse(item: str, defaults: Mapping[str, Any]) -> Dimension:
         raise UserError(f"expected nothing or log after the bounds of {name}, got {':'.join(rest)!r}")
     whole = isinstance(defaults[name], int) and not isinstance(defaults[name], bool)
     return Range(name, *bounds, log=bool(rest), whole=whole)
-
-
-def _value(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text

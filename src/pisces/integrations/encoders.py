@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -58,10 +59,21 @@ def find_encoder(model: Any, layers: Layers = "features") -> Encoder:
             f"expected a features extractor that learns, got {type(extractor).__name__}, which has no parameters; "
             "choose layers='hidden' or give the policy another features_extractor_class"
         )
-    with torch.no_grad():
+    with torch.no_grad(), evaluating(model.policy):
         blank = np.zeros((1, *model.observation_space.shape), dtype=model.observation_space.dtype)
         size = represent(policy_input(model, blank)).shape[1]
     return Encoder(represent, parameters, size)
+
+
+@contextmanager
+def evaluating(policy: Any) -> Iterator[None]:
+    """Holds a policy in evaluation mode, in which dropout is off and batch statistics stay as they are."""
+    mode = policy.training
+    policy.set_training_mode(False)
+    try:
+        yield
+    finally:
+        policy.set_training_mode(mode)
 
 
 def policy_input(model: Any, observations: NDArray[Any]) -> Tensor:

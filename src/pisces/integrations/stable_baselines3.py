@@ -82,6 +82,11 @@ class PolicySimilarityCallback(BaseCallback):
             self._restore(*state)
         self._restored = None
 
+    def _on_training_start(self) -> None:
+        # Another call of `learn`, or another model, may count steps from zero again.
+        if self.model.num_timesteps < max(self._trained_at, 1):
+            self._trained_at = -1
+
     def _on_step(self) -> bool:
         return True
 

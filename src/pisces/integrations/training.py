@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pisces.errors import UserError, unknown_name
-from pisces.integrations.encoders import Encoder, Layers, find_encoder, policy_input
+from pisces.integrations.encoders import Encoder, Layers, evaluating, find_encoder, policy_input
 from pisces.losses import Pair, PolicySimilarityLoss
 from pisces.metrics.alignment import alignment_score, cosine_distance
+from pisces.validation import check_kinds
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class SimilaritySettings:
     """Draws the projection's initial weights."""
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         if self.layers not in get_args(Layers):
             raise unknown_name("layers", self.layers, get_args(Layers))
         for name in ("updates", "pairs", "embedding_size"):
@@ -104,7 +106,9 @@ class Trainer:
     @torch.no_grad()
     def embed(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """Embeddings [n, k] of observations [n, ...] of raw environments."""
-        return np.asarray(self.loss.embed(self._features(observations)).cpu().numpy(), dtype=np.float32)
+        with evaluating(self.model.policy):
+            embeddings = self.loss.embed(self._features(observations))
+        return np.asarray(embeddings.cpu().numpy(), dtype=np.float32)
 
     def _features(self, observations: NDArray[Any]) -> Tensor:
         return self.encoder.represent(policy_input(self.model, observations))

@@ -45,6 +45,8 @@ def contrastive_metric_loss(
     """
     _check_arguments(embeddings_x, embeddings_y, metric, temperature, scale)
     similarity = _cosine_similarity(embeddings_x, embeddings_y) / temperature
+    # Under autocast similarities may have half precision, in which distances over the scale overflow.
+    similarity = similarity.to(torch.promote_types(similarity.dtype, torch.float32))
     metric = metric.detach().to(similarity)
     loss = _anchor_loss(similarity, metric, scale, weighted, match_within)
     if symmetric:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import os
 import tempfile
+import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +86,12 @@ class TrajectoryPairs:
         self._discount, self._cost, self._last, self._states = discount, cost, last, states
         self._offsets = _offsets(self.groups)
         size = sum(len(x) * len(y) for x, y in _all_pairs(self.groups))
-        self._store = _mapped(size, folder) if size * 8 > memory_limit else np.empty(size)
+        self._descriptor: int | None = None
+        if size * 8 > memory_limit:
+            self._store, self._descriptor = _mapped(size, folder)
+            weakref.finalize(self, os.close, self._descriptor)
+        else:
+            self._store = np.empty(size)
         self._known: set[tuple[tuple[int, int], tuple[int, int]]] = set()
 
     @classmethod
@@ -133,11 +142,29 @@ class TrajectoryPairs:
             return self.metric(y, x).T
         trajectory_x, trajectory_y = self.groups[x[0]][x[1]], self.groups[y[0]][y[1]]
         start, shape = self._offsets[x, y], (len(trajectory_x), len(trajectory_y))
-        block = self._store[start : start + shape[0] * shape[1]].reshape(shape)
         if (x, y) not in self._known:
-            block[:] = trajectory_metric(trajectory_x, trajectory_y, self._discount, self._cost, self._last)
+            found = trajectory_metric(trajectory_x, trajectory_y, self._discount, self._cost, self._last)
+            if not self._keep(start, found):
+                return found
             self._known.add((x, y))
-        return block
+        return self._store[start : start + shape[0] * shape[1]].reshape(shape)
+
+    def _keep(self, start: int, found: NDArray[np.float64]) -> bool:
+        """Keeps a metric; not if the disk is full, where a write through the mapping would end the process."""
+        if self._descriptor is None:
+            self._store[start : start + found.size] = found.ravel()
+            return True
+        left, place = np.ascontiguousarray(found).data.cast("B"), start * found.itemsize
+        try:
+            while left:  # a call may write a part only
+                written = os.pwrite(self._descriptor, left, place)
+                left, place = left[written:], place + written
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            warnings.warn("the disk is full: metrics of further pairs are computed whenever drawn", stacklevel=3)
+            return False
+        return True
 
     def _draw_states(self, length: int) -> NDArray[np.int64]:
         if self._states is None or length <= self._states:
@@ -164,10 +191,11 @@ def _check_groups(
     return groups
 
 
-def _mapped(size: int, folder: str | Path | None) -> NDArray[np.float64]:
-    # The file has no name, so it is gone when the mapping or the process is; the mapping keeps it open by itself.
+def _mapped(size: int, folder: str | Path | None) -> tuple[NDArray[np.float64], int]:
+    """Room for numbers in a file, to be read, and the file's descriptor, to be written to."""
+    # The file has no name, so it is gone when the mapping and the descriptor are.
     with tempfile.TemporaryFile(dir=folder, prefix="pisces-metric-") as file:
-        return np.memmap(file, np.float64, "w+", shape=(size,))
+        return np.memmap(file, np.float64, "w+", shape=(size,)), os.dup(file.fileno())
 
 
 def _start(trajectory: Trajectory) -> Trajectory:

@@ -18,6 +18,8 @@ def cosine_distance(embeddings_x: ArrayLike, embeddings_y: ArrayLike) -> FloatAr
     x, y = (np.asarray(rows, dtype=np.float64) for rows in (embeddings_x, embeddings_y))
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
         raise UserError(f"expected embeddings [n, k] and [m, k], got {x.shape} and {y.shape}")
+    for rows in (x, y):
+        check_finite("embeddings", rows)
     unit_x, unit_y = (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12) for rows in (x, y))
     return np.asarray(1 - unit_x @ unit_y.T)
 
@@ -69,4 +71,5 @@ def unmatched_states(metric: ArrayLike, threshold: float) -> NDArray[np.bool_]:
     matrix = np.asarray(metric, dtype=np.float64)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise UserError(f"expected a metric [n, m] with n, m >= 1, got shape {matrix.shape}")
+    check_finite("metric", matrix)
     return np.concatenate([matrix.min(axis=1), matrix.min(axis=0)]) > threshold

@@ -84,6 +84,9 @@ def is_mdp_file(path: str | PathLike[str]) -> bool:
     """Whether an npz file holds the arrays of an MDP (as opposed to, say, a trajectory)."""
     if not Path(path).is_file() or not zipfile.is_zipfile(path):
         return False
-    with zipfile.ZipFile(path) as archive:
-        names = {Path(name).stem for name in archive.namelist()}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {Path(name).stem for name in archive.namelist()}
+    except zipfile.BadZipFile:
+        return False  # the loader says what is wrong with it
     return {"transitions", "rewards"} <= names or set(FILE_KEYS) <= names

@@ -187,7 +187,7 @@ def _solve(
     if not tolerance > 0:
         raise UserError(f"expected a tolerance > 0, got {tolerance}")
     (chain_x, features_x), (chain_y, features_y) = sides
-    tables = [_cost_table(cost, features_x, features_y) for cost in costs]
+    tables = [cost_table(cost, features_x, features_y) for cost in costs]
     symmetric = chain_x is chain_y and _is_symmetric(tables)
     x = reduce_chain(chain_x, tables)
     y = x if symmetric else reduce_chain(chain_y, [table.T for table in tables])
@@ -204,7 +204,8 @@ def _solve(
     return MetricResult(matrix[np.ix_(x.class_of, y.class_of)], solution.error, solution.rounds)
 
 
-def _cost_table(cost: Cost, features_x: FloatArray, features_y: FloatArray) -> FloatArray:
+def cost_table(cost: Cost, features_x: FloatArray, features_y: FloatArray) -> FloatArray:
+    """The cost of every pair of states, [n, m], checked."""
     table = np.asarray(cost(features_x, features_y), dtype=np.float64)
     if table.shape != (len(features_x), len(features_y)):
         raise UserError(f"expected a cost of shape {(len(features_x), len(features_y))}, got {table.shape}")

@@ -52,7 +52,7 @@ class Chain:
 
 def chain_from_rows(rows: scipy.sparse.csr_array, actions: int) -> Chain:
     """Builds a chain from sparse rows [S * A, S]; zeros are dropped and each row is scaled to sum to 1."""
-    rows = scipy.sparse.csr_array(rows)
+    rows = scipy.sparse.csr_array(rows, copy=True)
     rows.sum_duplicates()
     rows.eliminate_zeros()
     lengths = np.diff(rows.indptr)

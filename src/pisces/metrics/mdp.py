@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from pisces.errors import UserError
 from pisces.metrics.markov_chain import Chain, chain_from_rows
 from pisces.metrics.mdp_sources import arrays_from_counts, arrays_from_table
-from pisces.validation import PROBABILITY_TOLERANCE, check_probabilities
+from pisces.validation import PROBABILITY_TOLERANCE, check_probabilities, load_arrays
 
 FloatArray = NDArray[np.float64]
 FILE_KEYS = ("shape", "probability", "next_state", "pointer", "rewards")
@@ -84,25 +84,20 @@ class FiniteMDP:
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the MDP to an npz file without pickles."""
         rows = self.transitions
-        np.savez_compressed(
-            Path(path),
-            shape=np.array([self.states, self.actions]),
-            probability=rows.data,
-            next_state=rows.indices.astype(np.int64),
-            pointer=rows.indptr.astype(np.int64),
-            rewards=self.rewards,
-        )
+        arrays = {
+            "shape": np.array([self.states, self.actions]),
+            "probability": rows.data,
+            "next_state": rows.indices.astype(np.int64),
+            "pointer": rows.indptr.astype(np.int64),
+            "rewards": self.rewards,
+        }
+        with Path(path).open("wb") as file:  # numpy would add a suffix to a name
+            np.savez_compressed(file, **arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FiniteMDP:
         """Reads an MDP from an npz file: what `save` wrote, or dense arrays `transitions` [S, A, S] and `rewards`."""
-        try:
-            with np.load(Path(path), allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-        except FileNotFoundError:
-            raise UserError(f"expected a file at {path}, got none") from None
-        except (OSError, ValueError, EOFError) as error:
-            raise UserError(f"expected an npz file without pickled objects at {path}, got: {error}") from None
+        arrays = load_arrays("an MDP", Path(path))
         if {"transitions", "rewards"} <= arrays.keys():
             return cls(arrays["transitions"], arrays["rewards"])
         missing = [name for name in FILE_KEYS if name not in arrays]
@@ -176,7 +171,7 @@ def _as_rows(transitions: Any, reward_shape: tuple[int, ...]) -> tuple[scipy.spa
         order = (np.arange(actions)[None, :] * states + np.arange(states)[:, None]).ravel()
         return scipy.sparse.csr_array(stacked[order], dtype=np.float64), actions
     if scipy.sparse.issparse(transitions):
-        rows = scipy.sparse.csr_array(transitions, dtype=np.float64)
+        rows = scipy.sparse.csr_array(transitions, dtype=np.float64, copy=True)
         actions = reward_shape[1] if len(reward_shape) == 2 else max(1, rows.shape[0] // max(1, rows.shape[1]))
         return rows, actions
     dense = np.asarray(transitions, dtype=np.float64)

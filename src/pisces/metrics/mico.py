@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost, reward_difference
-from pisces.metrics.markov import MetricResult
+from pisces.metrics.markov import MetricResult, cost_table
 from pisces.metrics.markov_chain import Chain
 from pisces.metrics.mdp import FiniteMDP
 from pisces.metrics.planning import given_or_optimal
@@ -46,7 +46,7 @@ def mico_distance(
     if not tolerance > 0:
         raise UserError(f"expected a tolerance > 0, got {tolerance}")
     x, y = given_or_optimal(policy_x, mdp_x, discount), given_or_optimal(policy_y, mdp_y, discount)
-    costs = np.asarray(cost(mdp_x.policy_rewards(x), mdp_y.policy_rewards(y)), dtype=np.float64)
+    costs = cost_table(cost, mdp_x.policy_rewards(x), mdp_y.policy_rewards(y))
     return _iterate(_matrix(mdp_x.policy_chain(x)), _matrix(mdp_y.policy_chain(y)), costs, discount, tolerance)
 
 

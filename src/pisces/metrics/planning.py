@@ -48,7 +48,7 @@ def value_iteration(mdp: FiniteMDP, discount: float, tolerance: float = 1e-9) ->
     if not tolerance > 0:
         raise UserError(f"expected a tolerance > 0, got {tolerance}")
     values = np.zeros(mdp.states)
-    scale = max(1.0, float(np.abs(mdp.rewards).max()))
+    scale = float(np.abs(mdp.rewards).max()) or 1.0
     floor = 512 * 2.0**-53 * scale / (1 - discount) ** 2
     while True:
         quality = mdp.rewards + discount * (mdp.transitions @ values).reshape(mdp.states, mdp.actions)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pisces.errors import UserError, unknown_name
 from pisces.metrics import (
     FiniteMDP,
+    behaviour_cost,
     compare_mdps,
     is_mdp_file,
     l1_distance,
@@ -62,6 +63,8 @@ def compare_files(
 ) -> MetricReport:
     """Measures distances between two files, both of trajectories or both of MDPs; see the functions below."""
     if is_mdp_file(x) and is_mdp_file(y):
+        if cost != "auto" or last != "self-loop":
+            raise UserError("expected --metric for MDP files, got --cost or --last, which are for trajectories")
         mdp_x = FiniteMDP.load(x)
         mdp_y = mdp_x if x.resolve() == y.resolve() else FiniteMDP.load(y)
         found = compare_mdps(mdp_x, mdp_y, discount, metric, tolerance=tolerance, progress=True)
@@ -89,15 +92,14 @@ def compare_trajectories(
         last: what follows the last pair of states; see `sequence_metric`.
     """
     costs: dict[str, Callable[[], FloatArray]] = {
+        "auto": lambda: behaviour_cost(x, y),
         "total-variation": lambda: total_variation(*_policies(x, y)),
         "l1": lambda: l1_distance(*_actions(x, y)),
         "reward": lambda: reward_difference(*_rewards(x, y)),
     }
-    if cost == "auto":
-        cost = "l1" if x.policies is None and np.issubdtype(_actions(x, y)[0].dtype, np.floating) else "total-variation"
     if cost not in costs:
-        raise unknown_name("cost", cost, [*costs, "auto"])
-    return MetricReport(sequence_metric(costs[cost](), discount, last), cost)
+        raise unknown_name("cost", cost, costs)
+    return MetricReport(sequence_metric(costs[cost](), discount, last), "psm" if cost == "auto" else cost)
 
 
 def _policies(x: Trajectory, y: Trajectory) -> tuple[NDArray[np.generic], NDArray[np.generic]]:

@@ -34,8 +34,8 @@ def collect(
     observations, actions, rewards = [], [], []
     for _ in range(max_steps):
         action = policy(observation)
-        observations.append(np.asarray(observation))
-        actions.append(action)
+        observations.append(np.array(observation))  # copies: environments and policies may use an array again
+        actions.append(np.array(action))
         observation, reward, terminated, truncated, _ = env.step(action)
         rewards.append(float(reward))
         if terminated or truncated:
@@ -54,7 +54,7 @@ def play_episodes(
         max_steps: longer episodes are cut off.
         seed: seeds each environment's reset.
     """
-    observations = [np.asarray(env.reset(seed=seed)[0]) for env in environments]
+    observations = [np.array(env.reset(seed=seed)[0]) for env in environments]
     records = [_Record() for _ in environments]
     running = list(range(len(environments)))
     for _ in range(max_steps):
@@ -63,7 +63,7 @@ def play_episodes(
         for index, action in zip(running, actions, strict=True):
             observation, reward, terminated, truncated, _ = environments[index].step(action)
             records[index].add(observations[index], action, float(reward))
-            observations[index] = np.asarray(observation)
+            observations[index] = np.array(observation)
             if not (terminated or truncated):
                 going_on.append(index)
         running = going_on
@@ -112,7 +112,7 @@ class _Record:
 
     def add(self, observation: Any, action: Any, reward: float) -> None:
         self.observations.append(observation)
-        self.actions.append(action)
+        self.actions.append(np.array(action))  # a policy may use its array again
         self.rewards.append(reward)
 
     def trajectory(self) -> Trajectory:

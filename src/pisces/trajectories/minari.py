@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -60,7 +62,8 @@ def to_minari(
     minari = _minari()
     if not trajectories:
         raise UserError("expected at least one trajectory, got none")
-    if dataset_id in minari.list_local_datasets():
+    _check_id(dataset_id)
+    if dataset_id in _local_datasets(minari):
         raise UserError(f"expected the id of a new dataset, got {dataset_id!r}, which exists")
     buffers = [_buffer(trajectory, observation_space, action_space) for trajectory in trajectories]
     spaces = {"observation_space": observation_space, "action_space": action_space}
@@ -94,10 +97,24 @@ def _buffer(trajectory: Trajectory, observation_space: gym.Space[Any], action_sp
 
 def _open(dataset_id: str) -> Any:
     minari = _minari()
-    known = minari.list_local_datasets()
+    known = _local_datasets(minari)
     if dataset_id not in known:
         raise UserError(f"expected a local Minari dataset, got {dataset_id!r}; there are {', '.join(known) or 'none'}")
     return minari.load_dataset(dataset_id)
+
+
+def _check_id(dataset_id: str) -> None:
+    # Minari writes part of a dataset before it refuses such an id, and can't list any dataset from then on.
+    if not re.fullmatch(r"([\w-]+/)*[\w-]+-v\d+", dataset_id):
+        raise UserError(f"expected the id of a dataset with its version, such as 'toy/walk-v0', got {dataset_id!r}")
+
+
+def _local_datasets(minari: Any) -> list[str]:
+    try:
+        return list(minari.list_local_datasets())
+    except (ValueError, TypeError) as error:
+        place = os.environ.get("MINARI_DATASETS_PATH", "Minari's folder of datasets")
+        raise UserError(f"expected readable datasets in {place}, got one that Minari can't list: {error}") from error
 
 
 def _minari() -> Any:

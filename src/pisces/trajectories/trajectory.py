@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pisces.errors import UserError
-from pisces.validation import check_finite, check_probabilities
+from pisces.validation import check_finite, check_probabilities, load_arrays
 
 FIELDS = ("observations", "actions", "policies", "rewards")
 
@@ -72,13 +71,7 @@ class Trajectory:
     @classmethod
     def load(cls, path: str | Path) -> Trajectory:
         """Reads a trajectory that `save` wrote; nothing is unpickled."""
-        if not Path(path).is_file():
-            raise UserError(f"expected a trajectory file (npz), got {str(path)!r}, which is not a file")
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in FIELDS if name in archive}
-        except (ValueError, OSError, zipfile.BadZipFile) as error:
-            raise UserError(f"expected a trajectory file (npz without pickled objects), got {str(path)!r}") from error
+        arrays = {name: value for name, value in load_arrays("a trajectory", path).items() if name in FIELDS}
         if "observations" not in arrays:
             raise UserError(f"expected an array named 'observations' in {str(path)!r}, got none")
         return cls(**arrays)

@@ -106,4 +106,6 @@ def test_site_builds_without_warnings_and_without_the_network(tmp_path):
         loaded = re.findall(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(https?:)?//[^"]+"', text)
         assert not loaded, f"{page.name} asks another machine"
         assert "$`" not in text, f"{page.name} has an equation that was not converted"
+        documented = text.count('class="doc doc-object doc-class') + text.count('class="doc doc-object doc-function')
+        assert documented or not page.name.startswith("api_"), f"{page.name} documents nothing"
     assert "<math" in (tmp_path / "site" / "concepts.html").read_text()

@@ -5,13 +5,15 @@ import pytest
 from pisces.experiments.jumping import make_config
 from pisces.reports.jumping_study import (
     SECTIONS,
-    Variant,
+    early_table,
     gain_table,
     paired_differences,
     speed_table,
+    stopped_early,
     variant_table,
     variant_values,
 )
+from pisces.reports.jumping_variants import Variant
 from pisces.reports.readme import fill
 
 
@@ -73,6 +75,31 @@ def test_gains_compare_the_same_setting_and_seeds():
     assert lines["RandConv, 6 training tasks"].endswith("| – | **30.0**, n=1 | – |")
     assert lines["red tasks, RandConv"].endswith("| **97.0**, n=1 | – | – |")
     assert "**33.0**" in lines["red tasks, no augmentation, network of the published code"]
+
+
+def test_an_agent_stopped_early_is_the_first_with_most_validation_tasks():
+    def evaluation(iteration, validation, heldout):
+        return {
+            "iteration": iteration,
+            "validation_solved_percent": validation,
+            "heldout_solved_percent": heldout,
+        }
+
+    def run(method, seed, *curve):
+        return {**result(method, seed, 2 * curve[-1][2]), "curve": [evaluation(*row) for row in curve]}
+
+    rows = (
+        run("randconv", 0, (100, 50.0, 10.0), (200, 90.0, 70.0), (300, 90.0, 80.0), (400, 80.0, 40.0)),
+        run("randconv+pse", 0, (100, 50.0, 10.0), (200, 90.0, 95.0)),
+        result("randconv", 1, 60.0),
+        result("randconv", 2, 60.0, curve=[(100, 30.0)]),
+    )
+    assert [row["heldout_solved_percent"] for row in stopped_early(rows)] == [70.0, 95.0]
+    assert rows[0]["heldout_solved_percent"] == 40.0
+    lines = [line for line in early_table(rows).splitlines() if "wide" in line]
+    assert lines[0].startswith("| RandConv, wide grid | last | **33.3** (5.8), n=3")
+    assert lines[0].endswith("| **95.0**, n=1 | **55.0**, n=1 |")
+    assert lines[1] == "| RandConv, wide grid | stopped early | **70.0**, n=1 | **95.0**, n=1 | **25.0**, n=1 |"
 
 
 def test_speed_is_the_first_evaluation_above_the_line():

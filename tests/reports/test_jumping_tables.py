@@ -68,9 +68,12 @@ def test_runs_as_the_published_code_sees_colours_are_a_series_of_their_own():
         result("randconv", colors=True, value=40.0, study="network=rows"),
         result("pse", value=50.0, study="network=rows"),
     ]
-    series = {"our network": {"pse": (10.0,)}, "the published code's": {"pse": (20.0,), "randconv": (30.0,)}}
+    series = {
+        "our network and kernels": {"pse": (10.0,)},
+        "network and kernels of the published code": {"pse": (20.0,), "randconv": (30.0,)},
+    }
     assert color_series(rows) == series
-    assert color_series(rows[:1]) == {"our network": {"pse": (10.0,)}}
+    assert color_series(rows[:1]) == {"our network and kernels": {"pse": (10.0,)}}
 
 
 def test_colors_have_standard_errors_and_99_percent():

@@ -77,6 +77,8 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
     "table1": (
         Batch(("randconv", "randconv+pse"), ("narrow", "random")),
         Batch(("dropout+l2", "pse", "randconv+bisimulation"), GRIDS),
+        # What the ideal metric gives, beside PSM.
+        Batch(("randconv+true",)),
     ),
     "table2": (Batch(("randconv+psm-cme", "randconv+psm-l2", "randconv+bisimulation-cme")),),
     "colors": (

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,8 +27,10 @@ HEIGHTS = (10, 15, 20)
 SHOWN_POSITIONS, SHOWN_HEIGHT = range(20, 46, 5), 10
 """The tasks whose states are drawn as points."""
 DIMENSIONS = 64
-LABELS = range(44, -60, -6)
-"""Distances to the obstacle that label points: before the jump, at it (14), and behind it."""
+LABELS = range(44, 4, -5)
+"""Distances to the obstacle that label points, before the jump and at it (14); they are as far apart as obstacles."""
+LABELLED = {30: (-3, "right"), 45: (3, "left")}
+"""Obstacle positions whose points are labelled: how far beside the point, in points of print, and what is aligned."""
 PROJECTIONS = ("umap", "pca", "none")
 
 
@@ -123,10 +126,8 @@ def embedding_figure(embeddings: Sequence[tuple[str, Embedding]]) -> Figure:
     for axes, (name, embedding) in zip(panels, embeddings, strict=False):
         for color, task, points in zip(LINE_COLORS, embedding.drawn, embedding.points, strict=False):
             axes.scatter(*points.T, s=14, color=color, label=str(task.obstacle_position), linewidths=0)
-            for step, point in enumerate(points):
-                distance = task.obstacle_position - step
-                if distance in LABELS:
-                    axes.annotate(str(distance), point, fontsize=7, color=color)
+            if task.obstacle_position in LABELLED:
+                _label_points(axes, task.obstacle_position, points, color)
         axes.set_title(plain_text(f"{name} ({embedding.projection})"), fontsize=10)
         axes.set_xticks([])
         axes.set_yticks([])
@@ -134,3 +135,11 @@ def embedding_figure(embeddings: Sequence[tuple[str, Embedding]]) -> Figure:
         axes.set_axis_off()
     figure.axes[0].legend(title="obstacle at", fontsize=7, title_fontsize=7, frameon=False)
     return figure
+
+
+def _label_points(axes: Any, position: int, points: FloatArray, color: str) -> None:
+    aside, alignment = LABELLED[position]
+    for step, point in enumerate(points):
+        if position - step in LABELS:
+            label = {"textcoords": "offset points", "ha": alignment, "va": "center", "fontsize": 7, "color": color}
+            axes.annotate(str(position - step), point, (aside, 0), **label)

@@ -4,108 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
-from pisces.experiments.jumping_study import COLORS_WITH_TABLE_1, FEWER_TASKS, STUDY
-from pisces.reports.jumping_tables import COLOR_SPREAD, color_table, epsilon_table, published_study, table_1, table_2
+from pisces.experiments.jumping_study import COLORS_WITH_TABLE_1, STUDY
+from pisces.reports.jumping_tables import COLOR_SPREAD, color_table, epsilon_table, table_1, table_2
+from pisces.reports.jumping_variants import (
+    COIN,
+    COLOR_GAINS,
+    COLOR_VARIANTS,
+    EARLY_GAINS,
+    GAINS,
+    LOSS,
+    MAIN,
+    RECIPE,
+    Variant,
+)
 from pisces.reports.paper import JUMPING_COLORS
 from pisces.reports.tables import Cell, Table, markdown
 
 Row = Mapping[str, Any]
 Rows = tuple[dict[str, Any], ...]
-
-
-class Variant(NamedTuple):
-    """Runs that a table compares with others."""
-
-    label: str
-    """What the table calls it."""
-    method: str
-    """The method."""
-    study: str = ""
-    """The study that its runs carry."""
-    grid: str = "wide"
-    """The grid."""
-
-
-MAIN: Sequence[Variant] = tuple(Variant(f"`{method}`", method) for method in ("randconv", "randconv+pse"))
-COIN: Sequence[Variant] = (
-    Variant("a coin at every call (ours)", "randconv"),
-    Variant("one coin per run (the published code)", "randconv", "coin=run"),
-    Variant("always augmented", "randconv", "pass_probability=0.0"),
-)
-LOSS: Sequence[Variant] = (
-    Variant("Eq. 4, both directions, discount 0.999", "randconv+pse"),
-    Variant("without weights", "randconv+pse", "weighted=False"),
-    Variant("one direction", "randconv+pse", "symmetric=False"),
-    Variant("both directions, half the coefficient", "randconv+pse", "coefficient=2.5"),
-    Variant("discount 0.99", "randconv+pse", "discount=0.99"),
-)
-COLOR_VARIANTS: Sequence[Variant] = (
-    Variant("RandConv, network and kernels of the published code", "randconv", published_study("randconv")),
-    Variant("RandConv, kernels of the published code", "randconv", "kernels=rows"),
-    Variant("Dropout and l2 reg., network of the published code", "dropout+l2", published_study("dropout+l2")),
-    Variant(
-        "RandConv + PSEs, network and kernels of the published code", "randconv+pse", published_study("randconv+pse")
-    ),
-    Variant("PSEs, network of the published code", "pse", published_study("pse")),
-    Variant("our recipe `pisces` without RandConv", "pisces", "augmentation=none"),
-)
-RECIPE: Sequence[Variant] = (
-    Variant("`pisces`: RandConv, shifts, cosine", "pisces"),
-    Variant("with the border shifted too", "pisces", "shift_border=0"),
-    Variant("without shifts", "pisces", "shift=0"),
-    Variant("without RandConv", "pisces", "augmentation=none"),
-    Variant("without the cosine", "pisces", "schedule=exponential"),
-    Variant("with PSEs", "pisces", "auxiliary=contrastive,temperature=0.5"),
-    Variant("`pisces` on the narrow grid", "pisces", grid="narrow"),
-    Variant("narrow grid, with the border shifted too", "pisces", "shift_border=0", "narrow"),
-    Variant("`pisces-plain`: PSEs and a cosine, no augmentation", "pisces-plain"),
-    Variant("`pisces-plain` without PSEs", "pisces-plain", "auxiliary=none"),
-    Variant("`pisces-plain-5`: five trainings, the best on validation tasks kept", "pisces-plain-5"),
-)
-GAINS: Sequence[tuple[Variant, Variant]] = (
-    (Variant("RandConv, wide grid", "randconv"), Variant("", "randconv+pse")),
-    *(
-        (Variant(f"RandConv, {count} training tasks", "randconv", study), Variant("", "randconv+pse", study))
-        for count, study in ((count, f"training_tasks={count}") for count in reversed(FEWER_TASKS))
-    ),
-    *(
-        (Variant(f"RandConv, {grid} grid", "randconv", "", grid), Variant("", "randconv+pse", "", grid))
-        for grid in ("narrow", "random")
-    ),
-    *(
-        (Variant(f"no augmentation, {grid} grid", "dropout+l2", "", grid), Variant("", "pse", "", grid))
-        for grid in ("wide", "narrow", "random")
-    ),
-    (
-        Variant("no augmentation, our settings, wide grid", "pisces-plain", "auxiliary=none"),
-        Variant("", "pisces-plain"),
-    ),
-    (
-        Variant("RandConv and shifts, wide grid", "pisces"),
-        Variant("", "pisces", "auxiliary=contrastive,temperature=0.5"),
-    ),
-)
-"""Methods without and with PSEs, otherwise alike or each at its own published settings."""
-COLOR_GAINS: Sequence[tuple[Variant, Variant]] = (
-    (Variant("red tasks, no augmentation", "dropout+l2"), Variant("", "pse")),
-    (Variant("red tasks, RandConv", "randconv"), Variant("", "randconv+pse")),
-    (
-        Variant(
-            "red tasks, no augmentation, network of the published code", "dropout+l2", published_study("dropout+l2")
-        ),
-        Variant("", "pse", published_study("pse")),
-    ),
-    (
-        Variant(
-            "red tasks, RandConv, network and kernels of the published code", "randconv", published_study("randconv")
-        ),
-        Variant("", "randconv+pse", published_study("randconv+pse")),
-    ),
-)
-"""The same with colours, of which red tasks are counted."""
 SPEED_PERCENT = 80.0
+GAIN_HEADER = ("without PSEs (%)", "with PSEs (%)", "difference on the same seeds (percentage points)")
 
 
 def part_section(part: str, table: Callable[[Rows], str]) -> Callable[[Rows], str]:
@@ -161,7 +81,7 @@ def variant_table(variants: Sequence[Variant], paired: bool = False) -> Callable
         variants: the rows.
         paired: whether to compare each row with the first, on the seeds that both have.
     """
-    header = ["variant", "unseen tasks solved (%)", "of those, no validation tasks (%)"]
+    header = ["variant", "unseen tasks solved (%)", "without the validation tasks (%)"]
     header += ["difference to the first row on the same seeds (percentage points)"] if paired else []
 
     def text(results: Rows) -> str:
@@ -207,17 +127,39 @@ def tasks_table(results: Rows) -> str:
 
 def gain_table(results: Rows) -> str:
     """Unseen tasks solved without and with PSEs, wherever the study has both."""
+    rows = [[pair[0].label, *_gain(results, pair, "test_solved_percent")] for pair in GAINS]
+    rows += [[pair[0].label, *_gain(results, pair, "red_test_solved_percent", colors=True)] for pair in COLOR_GAINS]
+    return markdown(["", *GAIN_HEADER], rows)
+
+
+def early_table(results: Rows) -> str:
+    """Tasks that are neither trained on nor for validation, solved by the last agents and by those stopped early."""
     rows = []
-    for pairs, value, colors in (
-        (GAINS, "test_solved_percent", False),
-        (COLOR_GAINS, "red_test_solved_percent", True),
-    ):
-        for pair in pairs:
-            cells = [Cell(variant_values(results, variant, value, colors)) for variant in pair]
-            more = Cell(paired_differences(results, *pair, value, colors), limits=(-100.0, 100.0))
-            rows.append([pair[0].label, *(cell.ours() for cell in (*cells, more))])
-    header = ["", "without PSEs (%)", "with PSEs (%)", "difference on the same seeds (percentage points)"]
-    return markdown(header, rows)
+    early = stopped_early(results)
+    for pair in EARLY_GAINS:
+        for agents, found in (("last", results), ("stopped early", early)):
+            rows.append([pair[0].label, agents, *_gain(found, pair, "heldout_solved_percent")])
+    return markdown(["", "agents", *GAIN_HEADER], rows)
+
+
+def stopped_early(results: Rows) -> Rows:
+    """The results as they were at the first evaluation at which most validation tasks were solved.
+
+    Without colours; results whose curve does not tell are left out.
+    """
+    value = "validation_solved_percent"
+    early = []
+    for result in results:
+        told = [row for row in result.get("curve", ()) if value in row]
+        if told:
+            early.append({**result, **max(told, key=lambda row: row[value])})  # the first of equals
+    return tuple(early)
+
+
+def _gain(results: Rows, pair: tuple[Variant, Variant], value: str, colors: bool = False) -> list[str]:
+    cells = [Cell(variant_values(results, variant, value, colors)) for variant in pair]
+    more = Cell(paired_differences(results, *pair, value, colors), limits=(-100.0, 100.0))
+    return [cell.ours() for cell in (*cells, more)]
 
 
 def speed_table(results: Rows) -> str:
@@ -255,6 +197,7 @@ SECTIONS: Mapping[str, Callable[[Rows], str]] = {
     "jumping_tasks": part_section("tasks", tasks_table),
     "jumping_loss": part_section("loss", variant_table(LOSS, paired=True)),
     "jumping_gains": gain_table,
+    "jumping_early": early_table,
     "jumping_speed": speed_table,
 }
 """What documents may ask for between markers; see `pisces.reports.readme`."""

@@ -33,7 +33,7 @@ OUR_ROWS = {
     "pisces-plain": ("no", "our recipe without augmentation, `pisces-plain`"),
     "pisces-plain-5": ("no", "the best of five by validation, `pisces-plain-5`"),
     "pisces": ("yes", "our recipe, `pisces`"),
-    "randconv+true": ("yes", "RandConv + true similarity, the upper bound"),
+    "randconv+true": ("yes", "RandConv + true similarity, the ideal metric"),
 }
 """Rows that the paper does not have."""
 METHOD_NAMES = {method: name.replace("`", "") for method, (_, name) in {**TABLE_1, **OUR_ROWS}.items()}
@@ -129,8 +129,8 @@ def color_series(results: Iterable[ResultRow]) -> dict[str, dict[str, tuple[floa
     """What the figure of colours shows: unseen red tasks solved, by network and method; empty ones left out."""
     rows = list(results)
     series = {
-        "our network": color_scores(rows, "red"),
-        "the published code's": color_scores(rows, "red", published=True),
+        "our network and kernels": color_scores(rows, "red"),
+        "network and kernels of the published code": color_scores(rows, "red", published=True),
     }
     return {name: scores for name, scores in series.items() if scores}
 

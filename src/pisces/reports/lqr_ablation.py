@@ -42,14 +42,19 @@ def ablation_figure(results: Iterable[Mapping[str, Any]]) -> Figure:
     points = ablation_points(results)
     figure = Figure(figsize=(10.2, 3.4), layout="constrained")
     error, norm, environments = figure.subplots(1, 3)
-    for color, optimizer in zip(LINE_COLORS, OPTIMIZERS, strict=False):
+    # Gradient descent lies on momentum nearly everywhere: dashes let both be seen.
+    for color, optimizer, style in zip(LINE_COLORS, OPTIMIZERS, ("-", "--", "-"), strict=False):
         own = sorted((c, values) for (name, c, count), values in points.items() if name == optimizer and count == 2)
         places = [c or NO_COEFFICIENT for c, _ in own]
-        error.plot(places, [values[0] for _, values in own], color=color, marker="o", label=optimizer)
-        norm.plot(places, [values[1] for _, values in own], color=color, marker="o", label=optimizer)
+        error.plot(places, [values[0] for _, values in own], color=color, linestyle=style, marker="o", label=optimizer)
+        norm.plot(places, [values[1] for _, values in own], color=color, linestyle=style, marker="o", label=optimizer)
     largest = max((c for name, c, count in points if name == "adam" and count > 2), default=0.0)
-    lines = (("adam", 0.0, "no aggregation"), ("momentum", SLOWEST, "momentum"), ("adam", largest, "adam"))
-    for color, (optimizer, coefficient, label) in zip(("#d55e00", *LINE_COLORS[1:]), lines, strict=False):
+    lines = (
+        ("adam", 0.0, "adam, no aggregation", "#777777"),
+        ("momentum", SLOWEST, f"momentum, {SLOWEST:.0e}", LINE_COLORS[1]),
+        ("adam", largest, f"adam, {largest:.0e}", LINE_COLORS[2]),
+    )
+    for optimizer, coefficient, label, color in lines:
         counts = sorted(count for name, c, count in points if (name, c) == (optimizer, coefficient))
         values = [points[optimizer, coefficient, count][0] for count in counts]
         environments.plot(counts, values, color=color, marker="o", label=label)
@@ -60,7 +65,7 @@ def ablation_figure(results: Iterable[Mapping[str, Any]]) -> Figure:
 def _finish_axes(error: Any, norm: Any, environments: Any) -> None:
     for axes in (error, norm):
         axes.set_xscale("log")
-        axes.set_xlabel("coefficient of the aggregation loss (leftmost: 0)")
+        axes.set_xlabel("aggregation coefficient (leftmost: 0)")
     for axes, label in ((error, "error, unseen environment"), (norm, "|K| of the distractors' columns")):
         axes.set_ylabel(label)
     environments.set_xlabel("training environments")

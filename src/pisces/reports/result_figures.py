@@ -108,7 +108,7 @@ def color_bars(series: Mapping[str, Mapping[str, Sequence[float]]], names: Mappi
         means = [summarize(values).mean for values in scores.values()]
         axes.bar(places, means, color=LINE_COLORS[number + 1], width=0.9 * width, label=plain_text(name))
         for place, mean, values in zip(places, means, scores.values(), strict=True):
-            axes.text(place, mean + 1, f"n={len(values)}", ha="center", va="bottom", fontsize=7)
+            axes.text(place, 1, f"n={len(values)}", ha="center", va="bottom", fontsize=7, color="white")
             interval = percent_interval(values, 0.99)
             if interval is not None:
                 reach = [[mean - interval[0]], [interval[1] - mean]]

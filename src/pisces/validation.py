@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import zipfile
 import zlib
@@ -40,14 +41,26 @@ def check_discount(discount: float) -> None:
         raise UserError(f"expected a discount in [0, 1), got {discount}")
 
 
+def check_seed(seed: int) -> None:
+    """Raises unless a seed is one that all generators take."""
+    if not 0 <= seed < 2**32:
+        raise UserError(f"expected a seed in 0..{2**32 - 1}, got {seed}")
+
+
 def check_kinds(settings: Any) -> None:
-    """Raises unless every entry of a dataclass is of its default's kind: a flag, a whole number, a number or a word."""
+    """Raises unless every entry of a dataclass is of its default's kind: a flag, a whole number, a number or a word.
+
+    Whole numbers where others may stand become floats.
+    """
     for field in fields(settings):
         value = getattr(settings, field.name)
         for kind, types, name in _KINDS:
             if isinstance(field.default, kind):
-                if not isinstance(value, types) or (isinstance(value, bool) and kind is not bool):
+                fits = isinstance(value, types) and (kind is bool or not isinstance(value, bool))
+                if not fits or (kind is float and not math.isfinite(value)):
                     raise UserError(f"expected {name} for {field.name}, got {value!r}")
+                if kind is float:  # 5 and 5.0 are one setting, so one run
+                    object.__setattr__(settings, field.name, float(value))
                 break
 
 
@@ -55,7 +68,7 @@ _KINDS: tuple[tuple[type, type, str], ...] = (
     # In this order: True is also a whole number.
     (bool, bool, "True or False"),
     (int, numbers.Integral, "a whole number"),
-    (float, numbers.Real, "a number"),
+    (float, numbers.Real, "a finite number"),
     (str, str, "a word"),
 )
 

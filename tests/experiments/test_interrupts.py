@@ -3,16 +3,15 @@ import threading
 
 import pytest
 
-from pisces.experiments.interrupts import Interrupts
+from pisces.experiments.interrupts import Interrupts, interrupt_once
 
 
-def test_an_interrupt_waits_for_the_check():
+def test_an_interrupt_waits_until_somebody_looks():
     before = signal.getsignal(signal.SIGINT)
     with Interrupts() as interrupts:
-        interrupts.check()
-        signal.raise_signal(signal.SIGINT)  # nothing happens yet
-        with pytest.raises(KeyboardInterrupt):
-            interrupts.check()
+        assert not interrupts.heard
+        signal.raise_signal(signal.SIGINT)
+        assert interrupts.heard
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -21,6 +20,23 @@ def test_a_second_interrupt_breaks_in():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+def test_workers_hear_one_interrupt_only():
+    before = signal.signal(signal.SIGINT, interrupt_once)
+    try:
+        with Interrupts() as interrupts:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            assert interrupts.heard
+        signal.raise_signal(signal.SIGINT)  # while the worker winds up
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        signal.signal(signal.SIGINT, interrupt_once)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_other_threads_and_other_handlers_are_left_alone():

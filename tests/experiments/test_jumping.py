@@ -115,3 +115,9 @@ def test_config_round_trip():
 def test_bad_input_is_explained(arguments, message):
     with pytest.raises(ValueError, match=message):
         make_config(**arguments)
+
+
+def test_whole_numbers_name_the_same_run():
+    one, other = (make_config("randconv+pse", changes={"temperature": value}) for value in (2, 2.0))
+    assert config_hash(one) == config_hash(other)
+    assert one.study == other.study

@@ -1,4 +1,5 @@
 import json
+import signal
 
 import gymnasium as gym
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from pisces.agents import load
 from pisces.agents.imitation import ImitationAgent
 from pisces.envs.jumping import JumpingEnv
+from pisces.experiments.interrupts import interrupt_once
 from pisces.experiments.jumping import make_config
 from pisces.experiments.jumping_data import TaskEvaluator
 from pisces.experiments.jumping_run import run
@@ -148,7 +150,7 @@ def test_colors_are_judged_apart(tmp_path):
 
 def test_damaged_checkpoint_is_named_and_kept(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        run(config_of(), tmp_path, listeners=[stop_at(1, KeyboardInterrupt())])
+        run(config_of(), tmp_path, listeners=[stop_at(3, KeyboardInterrupt())])
     (path,) = tmp_path.rglob("checkpoint.safetensors")
     path.write_bytes(b"broken")
     with pytest.raises(ValueError, match="delete it to start the run anew"):
@@ -181,3 +183,24 @@ def test_loading_explains_what_is_missing(tmp_path, whole):
         load(tmp_path)
     with pytest.raises(ValueError, match="two stacked frames"):
         load(whole.path).act(np.zeros((60, 60)))
+
+
+@pytest.mark.parametrize("handler", [signal.default_int_handler, interrupt_once])
+def test_interrupts_in_the_middle_of_an_iteration_change_nothing(whole, tmp_path, monkeypatch, handler):
+    step, stops = torch.optim.Adam.step, iter([1, 2])
+
+    def step_and_interrupt(self, *arguments):
+        done = step(self, *arguments)
+        for _ in range(next(stops, 0)):
+            signal.raise_signal(signal.SIGINT)
+        return done
+
+    monkeypatch.setattr(torch.optim.Adam, "step", step_and_interrupt)
+    for _ in range(2):
+        before = signal.signal(signal.SIGINT, handler)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                run(config_of(), tmp_path)
+        finally:
+            signal.signal(signal.SIGINT, before)
+    assert run(config_of(), tmp_path).read_json("result.json") == whole.read_json("result.json")

@@ -84,3 +84,11 @@ def test_results_appear_whole(tmp_path):
 
 def test_machine_is_described():
     assert {"pisces", "python", "processor", "cores", "versions"} <= set(machine_info())
+
+
+def test_an_empty_result_is_none(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.file("result.json").touch()
+    assert not folder.finished
+    folder.write_result({"x": 1})
+    assert folder.finished

@@ -10,9 +10,9 @@ from pisces.envs.videos import find_videos
 from pisces.errors import UserError
 from pisces.experiments import distracting_data, distracting_run, grid_transfer_run, jumping_run, lqr_run
 from pisces.experiments.progress import Progress
-from pisces.experiments.search_space import Choice
+from pisces.experiments.search_space import Choice, Range
 from pisces.experiments.store import LockedError
-from pisces.experiments.tunable import TUNABLES, TuningConfig, tunable
+from pisces.experiments.tunable import TUNABLES, TuningConfig, score_lqr, tunable
 
 
 class Guarded(dict):
@@ -189,3 +189,19 @@ def test_every_method_has_a_space_of_its_own_settings(name):
 def test_bad_configs_are_refused_before_anything_runs(changes, message):
     with pytest.raises(UserError, match=message):
         replace(config_of("jumping", "randconv+pse"), **changes)
+
+
+def test_lqr_waits_for_the_process_that_has_the_run(tmp_path, monkeypatch):
+    tries = iter([LockedError("busy"), LockedError("busy")])
+
+    def run_or_busy(config, *arguments, usual=lqr_run.run):
+        for error in tries:
+            raise error
+        return usual(config, *arguments)
+
+    monkeypatch.setattr(lqr_run, "run", run_or_busy)
+    monkeypatch.setattr("pisces.experiments.tunable.WAIT_SECONDS", 0.0)
+    config = TuningConfig(
+        "lqr", "psm", "smoke", (0,), (Range("aggregation", 1, 10),), {"max_steps": 2}, {"distractors": 60}
+    )
+    assert score_lqr(config, {"aggregation": 1.0}, tmp_path, lambda step, score: None) > 0

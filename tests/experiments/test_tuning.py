@@ -207,3 +207,20 @@ def test_bad_words_end_with_one_line(arguments, message, tmp_path, capsys):
     assert main(["tune", "jumping", "--preset", "smoke", *arguments, "--out", str(tmp_path)]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_grid_that_was_half_queued_is_tried_whole(fake, tmp_path, monkeypatch):
+    config = config_of((Choice("x", (1, 2, 3, 4, 5)),), sampler="grid")
+    study = Study(config, tmp_path)
+    queue, left = study._study.enqueue_trial, iter([True, True])
+
+    def stop_after_two(*arguments, **options):
+        if not next(left, False):
+            raise KeyboardInterrupt
+        queue(*arguments, **options)
+
+    monkeypatch.setattr(study._study, "enqueue_trial", stop_after_two)
+    with pytest.raises(KeyboardInterrupt):
+        study.work(5)
+    Study(config, tmp_path).work(9)
+    assert sorted(fake.tried) == [1, 2, 3, 4, 5]

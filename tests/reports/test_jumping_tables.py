@@ -1,14 +1,19 @@
 import csv
 import io
+import itertools
 
 import pytest
 
 from pisces.reports.jumping_tables import aggregate_table, color_series, jumping_tables, table_1
 from pisces.reports.tables import Cell, percent_interval
 
+SEEDS = itertools.count()
+
 
 def result(method="randconv", grid="wide", value=50.0, colors=False, epsilon=0.0, **config):
     study = f"epsilon={epsilon}" if epsilon else ""
+    # A seed of its own, unless the test gives one: equal seeds count once.
+    config = {"seed": next(SEEDS), **config}
     defaults = {"method": method, "grid": grid, "preset": "paper", "colors": colors, "epsilon": epsilon, "study": study}
     values = {"red_test_solved_percent": value, "green_test_solved_percent": 100.0} if colors else {}
     return {"config": {**defaults, **config}, **(values or {"test_solved_percent": value})}
@@ -111,3 +116,12 @@ def test_aggregates_compare_with_the_baseline():
     assert "| pse | wide 2, narrow 2 | 55.0 [50.0, 60.0] |" in lines[6]
     assert lines[6].endswith("| 1.00 [1.00, 1.00] |")
     assert aggregate_table([]) == ""
+
+
+def test_a_seed_counts_once():
+    runs = [result(seed=0), result(seed=1, value=60.0), result(seed=1, value=60.0, threads=2)]
+    assert "**55.0** (7.1), n=2" in table_1(runs).markdown()
+    colored = [result(colors=True, seed=0), result(colors=True, seed=0, threads=2)]
+    assert color_series(colored)["our network and kernels"] == {"randconv": (50.0,)}
+    suboptimal = [result("randconv+pse", epsilon=0.1, seed=0), result("randconv+pse", epsilon=0.1, seed=0, threads=2)]
+    assert "n=1" in named(suboptimal)["epsilon"].markdown()

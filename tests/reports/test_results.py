@@ -5,6 +5,7 @@ import pytest
 from pisces.errors import UserError
 from pisces.experiments import distracting, lqr
 from pisces.experiments.jumping import command_of, make_config
+from pisces.reports.grid import grid_table
 from pisces.reports.results import read_runs
 
 
@@ -141,3 +142,15 @@ def test_a_seed_of_a_changed_cell_has_its_own_command():
     assert lqr.command_of(config) == (
         "pisces train lqr --method psm --distractors 500 --seed 1001 --preset paper --set aggregation=100.0"
     )
+
+
+def test_grid_results_of_other_versions_are_left_out(tmp_path):
+    numbers = {"train_levels_percent": 1.0, "validation_levels_percent": 2.0, "test_levels_percent": 3.0}
+    for name, result in (("whole", numbers), ("half", {**numbers, "validation_levels_percent": None})):
+        (tmp_path / name).mkdir()
+        config = {"method": "sac", "seed": 0, "preset": "standard"}
+        (tmp_path / name / "result.json").write_text(json.dumps({"config": config, **result}))
+    found = read_runs([tmp_path])
+    assert len(found.runs) == 1
+    assert "validation_levels_percent" in found.skipped[0]
+    assert "`sac`" in grid_table([run.result for run in found.runs])

@@ -27,6 +27,8 @@ def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], numbers: Mapping[
     except SafetensorError as error:
         temporary.unlink(missing_ok=True)
         raise UserError(f"expected a disk with room for {str(path)!r}, got: {error}") from error
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())  # or a power cut could leave the new name with nothing in it
     temporary.replace(path)
 
 

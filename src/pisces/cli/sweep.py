@@ -9,6 +9,7 @@ from typing import Any
 import tyro
 
 from pisces.cli.terminal import console, parse_settings
+from pisces.errors import UserError
 
 sweep = tyro.extras.SubcommandApp()
 
@@ -200,6 +201,8 @@ def _sweep(jobs: Sequence[Any], out: Path, workers: int, engine: str, address: s
     from pisces.experiments.engines import run_sweep
     from pisces.reports.sweeps import SweepDisplay, sweep_summary
 
+    if not jobs:
+        raise UserError("expected at least one run, got an empty list of something to combine")
     if only_list:
         for job in jobs:
             print(job.experiment.command_line(job.config, out))

@@ -116,6 +116,7 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         chosen = (options or {}).get("background_seed", drawn)
         video = self._distract(int(chosen), (options or {}).get("video"))
         self._env.reset()
+        self._renderer.upload_terrain()
         frame = self._draw()
         self._frames.extend([frame] * self._frames.maxlen)  # type: ignore[operator]
         return self._observe(), {"video": video}
@@ -175,7 +176,7 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         """Returns the newest frame."""
         if not self._frames:
             raise UserError("expected a call of reset before render, got none")
-        return self._frames[-1]
+        return self._frames[-1].copy()
 
     def close(self) -> None:
         """Lets go of the GL context."""

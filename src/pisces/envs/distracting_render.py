@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import atexit
 import logging
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from threading import Lock
 from typing import Any
 from weakref import WeakSet
@@ -44,26 +45,30 @@ def load_task(domain: str, task: str, sky_size: int | None) -> Any:
     level = logger.level
     logger.setLevel(logging.ERROR)  # the suite's own models use what MuJoCo calls deprecated
     try:
-        if sky_size is None:
-            return suite.load(domain, task)
-        with _sky_of_size(sky_size):
-            return suite.load(domain, task)
+        with nullcontext() if sky_size is None else _sky_of_size(sky_size):
+            env = suite.load(domain, task)
     finally:
         logger.setLevel(level)
+    # A task that changes its terrain would make a GL context of dm_control's own to put it into; see `upload_terrain`.
+    kind = type(env.physics)
+    env.physics.__class__ = type(kind.__name__, (kind,), {"contexts": None})
+    return env
 
 
 @contextmanager
 def _sky_of_size(size: int) -> Iterator[None]:
     """Lets the suite's models find a sky that can be replaced quickly."""
-    xml = f'<mujoco><asset><texture name="skybox" type="skybox" file="{SKY_PICTURE}"/></asset></mujoco>'
+    texture = f'<texture name="skybox" type="skybox" file="{SKY_PICTURE}"/>'.encode()
     with _assets_lock:
-        before = common.ASSETS[SKY_FILE]
-        common.ASSETS[SKY_FILE] = xml.encode()
+        before, read = common.ASSETS[SKY_FILE], common.read_model
+        common.ASSETS[SKY_FILE] = b"<mujoco><asset>" + texture + b"</asset></mujoco>"
         common.ASSETS[SKY_PICTURE] = _black_png(size)
+        # The fish has a sky of its own in its model.
+        common.read_model = lambda name: re.sub(rb'<texture[^>]*type="skybox"[^>]*/>', texture, read(name))
         try:
             yield
         finally:
-            common.ASSETS[SKY_FILE] = before
+            common.ASSETS[SKY_FILE], common.read_model = before, read
             del common.ASSETS[SKY_PICTURE]
 
 
@@ -129,6 +134,12 @@ class SceneRenderer:
         frame = np.empty((self._size, self._size, 3), dtype=np.uint8)
         mujoco.mjr_readPixels(frame, None, self._rectangle, self._context)
         return frame[::-1].copy()
+
+    def upload_terrain(self) -> None:
+        """Takes up height fields that have changed."""
+        self._gl.make_current()
+        for index in range(self._model.nhfield):
+            mujoco.mjr_uploadHField(self._model, self._context, index)
 
     def _visible_faces(self) -> list[int]:
         """Finds the faces of the sky in sight by painting and drawing them; a camera that turns sees all."""
@@ -206,6 +217,8 @@ class _Sky:
         """Puts one picture on some faces."""
         if self._texture is None:
             raise UserError("expected a task with a sky to put a video on, got one without; use variant plain")
+        if picture.shape[:2] != (self.size, self.size):  # GL would read beyond it
+            raise UserError(f"expected a picture of {self.size} x {self.size} for the sky, got {picture.shape[:2]}")
         gl_ = self._gl
         gl_.glBindTexture(gl_.GL_TEXTURE_CUBE_MAP, self._texture)
         gl_.glTexParameteri(gl_.GL_TEXTURE_CUBE_MAP, gl_.GL_TEXTURE_MIN_FILTER, gl_.GL_LINEAR)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_discrete_are, solve_discrete_lyapunov
 
 from pisces.errors import UserError, unknown_name
-from pisces.validation import check_finite
+from pisces.validation import check_finite, check_seed
 
 FloatArray = NDArray[np.float64]
 Role = Literal["train", "validation", "test"]
@@ -236,6 +236,5 @@ def _as_vector(name: str, values: ArrayLike) -> FloatArray:
 
 
 def _generator(seed: int, *stream: int) -> np.random.Generator:
-    if seed < 0:
-        raise UserError(f"expected a seed of at least 0, got {seed}")
+    check_seed(seed)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=stream))

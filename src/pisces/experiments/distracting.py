@@ -12,7 +12,7 @@ from pisces.agents.drq_settings import DrQSettings
 from pisces.envs.distracting_tasks import action_repeat, check_task, find_variant
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.store import changed_settings, non_defaults
-from pisces.validation import check_kinds
+from pisces.validation import check_kinds, check_seed
 
 Init = Literal["random", "pretrained"]
 Stage = Literal["all", "pretrain", "pairs", "train"]
@@ -139,8 +139,9 @@ class DistractingConfig:
             raise unknown_name("init", self.init, get_args(Init))
         check_task(self.task)
         find_variant(self.variant)
-        if self.seed < 0 or self.threads < 1:
-            raise UserError(f"expected seed >= 0 and threads >= 1, got {self.seed} and {self.threads}")
+        check_seed(self.seed)
+        if self.threads < 1:
+            raise UserError(f"expected threads of at least 1, got {self.threads}")
 
     @property
     def action_repeat(self) -> int:
@@ -200,8 +201,9 @@ def make_config(
     values = {**PRESETS[preset], **(changes or {})}
     settings = DrQSettings(**{**_only(values, DrQSettings), "auxiliary": METHODS[method]})
     protocol = Protocol(**_only(values, Protocol))
+    resolved = {**asdict(settings), **asdict(protocol)}
     study = ",".join(
-        f"{name}={value}" for name, value in sorted((changes or {}).items()) if _differs(preset, name, value)
+        f"{name}={resolved[name]}" for name in sorted(changes or {}) if _differs(preset, name, resolved[name])
     )
     return DistractingConfig(method, task, seed, preset, settings, protocol, init, variant, davis, threads, study)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.store import non_defaults
-from pisces.validation import check_kinds
+from pisces.validation import check_kinds, check_seed
 
 EXPERIMENT = "grid"
 VALIDATION_LEVELS = range(200)
@@ -106,8 +106,7 @@ class GridConfig:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise unknown_name("method", self.method, METHODS)
-        if self.seed < 0:
-            raise UserError(f"expected seed >= 0, got {self.seed}")
+        check_seed(self.seed)
 
     def training_levels(self) -> list[int]:
         """The numbers of the levels to train on."""

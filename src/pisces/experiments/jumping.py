@@ -13,6 +13,7 @@ from pisces.agents.settings import ImitationSettings
 from pisces.envs.grids import TRAINING_TASKS, Grid
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.store import changed_settings, non_defaults
+from pisces.validation import check_seed
 
 Preset = Literal["paper", "quick", "smoke"]
 
@@ -119,8 +120,9 @@ class JumpingConfig:
                 raise UserError(f"expected {name}=images without colours, got {name}=rows; add --colors")
         if not 0 <= self.epsilon <= 0.5:
             raise UserError(f"expected epsilon in [0, 0.5], got {self.epsilon}")
-        if self.seed < 0 or self.threads < 1:
-            raise UserError(f"expected seed >= 0 and threads >= 1, got {self.seed} and {self.threads}")
+        check_seed(self.seed)
+        if self.threads < 1:
+            raise UserError(f"expected threads of at least 1, got {self.threads}")
         if not 2 <= self.training_tasks <= TRAINING_TASKS:
             raise UserError(f"expected 2 to {TRAINING_TASKS} training tasks, got {self.training_tasks}")
 

@@ -90,11 +90,7 @@ class _Run:
         self.folder.keep_metrics([row for row in rows if row["iteration"] <= self.agent.iteration])
 
     def go_on(self) -> None:
-        try:
-            self._train_on()
-        except KeyboardInterrupt:
-            self._save()
-            raise
+        self._train_on()
         self._finish()
 
     def _train_on(self) -> None:
@@ -102,7 +98,10 @@ class _Run:
         with Interrupts() as interrupts:
             self._conclude()  # what a stop may have left undone
             while agent.iteration < agent.total_iterations:
-                interrupts.check()
+                if interrupts.heard:
+                    # Only here, between iterations: in the middle of one the agent is in no state to go on from.
+                    self._save()
+                    raise KeyboardInterrupt
                 losses = agent.train_iteration()
                 self.sums += np.array([getattr(losses, name) for name in LOSS_NAMES])
                 evaluation = self._conclude()

@@ -13,6 +13,7 @@ from pisces.envs.lqr import STATES
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.lists import format_seeds
 from pisces.experiments.store import changed_settings, non_defaults
+from pisces.validation import check_seed
 
 EXPERIMENT = "lqr"
 SIZES = (500, 1000, 10_000)
@@ -55,8 +56,10 @@ class LQRConfig:
             raise unknown_name("method", self.method, METHODS)
         if self.distractors < STATES:
             raise UserError(f"expected at least {STATES} distractors, got {self.distractors}")
-        if not self.seeds or min(self.seeds) < 0 or len(set(self.seeds)) < len(self.seeds):
-            raise UserError(f"expected distinct seeds of at least 0, got {list(self.seeds)}")
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
+            raise UserError(f"expected distinct seeds, got {list(self.seeds)}")
+        for seed in self.seeds:
+            check_seed(seed)
         if self.environments < 1 or (self.settings.aggregation and self.environments < 2):
             raise UserError(f"expected at least 2 training environments (1 without pairs), got {self.environments}")
         if self.settings.policy == "two-layer" and self.settings.width > self.distractors + STATES:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,6 +184,11 @@ def _work_off(jobs: Sequence[tuple[int, Job]], workers: int, settle: Callable[[i
         while pending:
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 settle(pending.pop(future), future.result())
+    except BrokenProcessPool as error:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise UserError(
+            "expected workers that live, got one that was killed (too little memory?); the same command goes on"
+        ) from error
     except BaseException:
         for process in list(getattr(pool, "_processes", {}).values()):
             process.terminate()
@@ -228,6 +234,8 @@ def reproduce(
 
 def run_cells_with_display(configs: Sequence[LQRConfig], out: Path, workers: int) -> None:
     """Runs cells with a bar over all their seeds and a line per finished cell."""
+    if not configs:
+        raise UserError("expected at least one method and number of distractors, got none")
     console = Console(highlight=False)
     started = time.monotonic()
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn(), console=console) as bars:

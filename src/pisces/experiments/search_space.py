@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -30,8 +31,8 @@ class Range:
     """Whether only whole numbers are tried."""
 
     def __post_init__(self) -> None:
-        if not self.low < self.high or (self.log and self.low <= 0):
-            rule = "0 < low < high" if self.log else "low < high"
+        if not -math.inf < self.low < self.high < math.inf or (self.log and self.low <= 0):
+            rule = "0 < low < high" if self.log else "finite low < high"
             raise UserError(f"expected {rule} for {self.name}, got {self.low}:{self.high}")
 
     def settle(self, value: float) -> float | int:
@@ -54,7 +55,7 @@ class Choice:
     """What may be chosen."""
 
     def __post_init__(self) -> None:
-        if not self.values or len(set(self.values)) < len(self.values):
+        if not self.values or len({repr(value) for value in self.values}) < len(self.values):
             raise UserError(f"expected distinct values of {self.name}, got {list(self.values)}")
 
     def settle(self, value: Any) -> Any:

@@ -77,7 +77,10 @@ def config_hash(config: RunConfig) -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Writes a file that other processes see either whole or not at all."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
+    with temporary.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())  # or a power cut could leave the new name with nothing in it
     temporary.replace(path)
 
 
@@ -142,8 +145,8 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has a result."""
-        return self.file(RESULT).exists()
+        """Whether the run has a result; an empty file, which a power cut may leave, is none."""
+        return self.file(RESULT).exists() and self.file(RESULT).stat().st_size > 0
 
     def write_result(self, result: Mapping[str, Any]) -> None:
         """Writes the result, last and atomically."""

@@ -126,7 +126,7 @@ def score_lqr(config: TuningConfig, changes: Mapping[str, Any], runs: Path, repo
     errors: list[float] = []
     for start in range(0, len(config.seeds), LQR_GROUP):
         seeds = config.seeds[start : start + LQR_GROUP]
-        folder = run(_lqr(config, changes, *seeds), runs, 1)
+        folder = _patiently(lambda seeds=seeds: run(_lqr(config, changes, *seeds), runs, 1))  # type: ignore[misc]
         found = [row["validation_error"] for row in folder.read_json("result.json")["runs"]]
         errors += [math.inf if error is None else float(error) for error in found]
         report(start // LQR_GROUP, _mean(errors))

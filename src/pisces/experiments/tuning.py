@@ -83,17 +83,21 @@ class Study:
         url = f"sqlite:///{self.folder.file(STORAGE).absolute()}"
         # Other processes may write for a moment; SQLite waits for them.
         storage = self.optuna.storages.RDBStorage(url, engine_kwargs={"connect_args": {"timeout": 120}})
-        study = self.optuna.create_study(
+        return self.optuna.create_study(
             storage=storage,
             study_name=self.folder.path.name,
             direction=tunable(self.config.experiment).direction,
             pruner=self._pruner(),
             load_if_exists=True,
         )
-        if self.config.sampler == "grid" and not study.trials:
-            for cell in grid_cells(self.config.space):
-                study.enqueue_trial(cell)
-        return study
+
+    def _queue_cells(self) -> None:
+        """Queues the cells of a grid that are neither queued nor tried: at first all, later those that a stop lost."""
+        trials = self._study.get_trials(deepcopy=False)
+        known = [_wanted(trial) for trial in trials if not _cut_off(trial)]
+        for cell in grid_cells(self.config.space):
+            if cell not in known:
+                self._study.enqueue_trial(cell)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -113,6 +117,8 @@ class Study:
         """Starts a trial, or one that was cut off once more, and holds its lock; None if there are enough."""
         with self._alone():
             self._release_dead()
+            if self.config.sampler == "grid":
+                self._queue_cells()
             started = self._study.get_trials(deepcopy=False)
             if sum(not _waiting(trial) and not _cut_off(trial) for trial in started) >= self._limit(total):
                 return None
@@ -135,7 +141,7 @@ class Study:
                 attempt = trial.user_attrs.get(ATTEMPT, 1) + (not trial.user_attrs.get(STOPPED))
                 self._study.tell(trial.number, state=self.optuna.trial.TrialState.FAIL)
                 if attempt <= ATTEMPTS:
-                    self._study.enqueue_trial(trial.params, user_attrs={ATTEMPT: attempt})
+                    self._study.enqueue_trial(_wanted(trial), user_attrs={ATTEMPT: attempt})
 
     def _running(self) -> list[Any]:
         return list(self._study.get_trials(deepcopy=False, states=(self.optuna.trial.TrialState.RUNNING,)))
@@ -226,6 +232,11 @@ class Study:
 def _as_json(trial: TrialSummary) -> dict[str, Any]:
     score = trial.score if trial.score is not None and math.isfinite(trial.score) else None
     return {**vars(trial), "score": score}
+
+
+def _wanted(trial: Any) -> dict[str, Any]:
+    """What a trial tries or, if it has not begun, shall try."""
+    return dict(trial.params or trial.system_attrs.get("fixed_params", {}))
 
 
 def _waiting(trial: Any) -> bool:

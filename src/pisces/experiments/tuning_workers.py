@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pisces.errors import UserError
+from pisces.experiments.interrupts import interrupt_once
 from pisces.experiments.tunable import TuningConfig
 from pisces.experiments.tuning import Study, Tuning
 from pisces.experiments.worker import end_with_parent
@@ -69,17 +70,11 @@ def _start(config: TuningConfig, out: str | Path, trials: int) -> Any:
 
 def _work(config: TuningConfig, out: str, trials: int, parent: int) -> None:
     threading.Thread(target=end_with_parent, args=(parent,), daemon=True).start()
-    signal.signal(signal.SIGINT, _interrupt_once)
+    signal.signal(signal.SIGINT, interrupt_once)
     try:
         Study(config, out).work(trials)
     except KeyboardInterrupt:
         return
-
-
-def _interrupt_once(number: int, frame: Any) -> None:
-    # Ctrl-C reaches a worker from the terminal and again from its parent; the second must not disturb the saving.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def _stop(pool: list[Any]) -> None:

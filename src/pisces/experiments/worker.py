@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from pisces.experiments.interrupts import interrupt_once
 from pisces.experiments.progress import Progress
 from pisces.experiments.registry import experiment
 from pisces.experiments.store import LockedError
@@ -38,6 +40,7 @@ class Failed:
 def work(connection: Connection, out: str, parent: int) -> None:
     """Runs the jobs that come over the connection, one after the other, until it closes or the parent dies."""
     threading.Thread(target=end_with_parent, args=(parent,), daemon=True).start()
+    signal.signal(signal.SIGINT, interrupt_once)
     try:
         while True:
             name, values = connection.recv()

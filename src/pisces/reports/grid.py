@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pisces.experiments.grid_transfer import METHODS
+from pisces.reports.results import GRID_NUMBERS
 from pisces.reports.statistics import mean_interval
 from pisces.reports.tables import markdown, summary
 
-COLUMNS = {
-    "train_levels_percent": "training levels solved (%)",
-    "validation_levels_percent": "validation levels solved (%)",
-    "test_levels_percent": "unseen levels solved (%)",
-}
+COLUMNS = dict(
+    zip(GRID_NUMBERS, (f"{name} levels solved (%)" for name in ("training", "validation", "unseen")), strict=True)
+)
 
 
 def grid_table(results: Iterable[Mapping[str, Any]]) -> str:
@@ -48,5 +47,5 @@ def _runs(results: Iterable[Mapping[str, Any]]) -> dict[str, dict[int, Mapping[s
     for result in results:
         config = result["config"]
         if "test_levels_percent" in result and grid_source(config) is not None:
-            runs[config["method"]][config["seed"]] = result
+            runs.setdefault(config["method"], {})[config["seed"]] = result
     return {method: dict(sorted(found.items())) for method, found in runs.items()}

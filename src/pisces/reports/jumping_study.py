@@ -65,7 +65,7 @@ def paired_differences(
 def _seeds_and_values(results: Iterable[Row], variant: Variant, value: str, colors: bool) -> list[tuple[int, float]]:
     wanted = (variant.method, variant.grid, variant.study, colors)
     found = [result for result in results if value in result and _kind(result["config"]) == wanted]
-    return [(result["config"]["seed"], float(result[value])) for result in found]
+    return list({result["config"]["seed"]: float(result[value]) for result in found}.items())
 
 
 def _kind(config: Mapping[str, Any]) -> tuple[str, str, str, bool] | None:

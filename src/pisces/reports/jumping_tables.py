@@ -108,7 +108,7 @@ def color_scores(results: Iterable[ResultRow], color: str, published: bool = Fal
         color: the colour.
         published: the runs with the network and kernels of the published code, not the methods' own.
     """
-    scores: dict[str, tuple[float, ...]] = {}
+    scores: dict[str, dict[int, float]] = {}
     value = f"{color}_test_solved_percent"
     for result in results:
         config = result["config"]
@@ -116,8 +116,8 @@ def color_scores(results: Iterable[ResultRow], color: str, published: bool = Fal
         wanted = published_study(method) if published else ""
         otherwise_own = own_source({**config, "study": ""}) == (method, "wide", True, 0.0)
         if otherwise_own and (config.get("study") or "") == wanted and value in result:
-            scores[method] = (*scores.get(method, ()), float(result[value]))
-    return scores
+            scores.setdefault(method, {})[config["seed"]] = float(result[value])
+    return {method: tuple(seeds.values()) for method, seeds in scores.items()}
 
 
 def published_study(method: str) -> str:
@@ -153,15 +153,15 @@ def color_table(results: Iterable[ResultRow]) -> Table:
 
 def epsilon_scores(results: Iterable[ResultRow]) -> dict[tuple[str, float], tuple[float, ...]]:
     """Unseen tasks solved on the wide grid, by method and suboptimality; only of methods with epsilon above zero."""
-    scores: dict[tuple[str, float], tuple[float, ...]] = {}
+    scores: dict[tuple[str, float], dict[int, float]] = {}
     for result in results:
         config = result["config"]
         epsilon = float(config.get("epsilon") or 0.0)
         if own_source(config) == (config["method"], "wide", False, epsilon) and "test_solved_percent" in result:
-            key = (config["method"], epsilon)
-            scores[key] = (*scores.get(key, ()), float(result["test_solved_percent"]))
+            seeds = scores.setdefault((config["method"], epsilon), {})
+            seeds[config["seed"]] = float(result["test_solved_percent"])
     studied = {method for method, epsilon in scores if epsilon > 0}
-    return {key: scores[key] for key in sorted(scores) if key[0] in studied}
+    return {key: tuple(scores[key].values()) for key in sorted(scores) if key[0] in studied}
 
 
 def epsilon_table(results: Iterable[ResultRow]) -> Table:

@@ -16,10 +16,11 @@ from pisces.experiments.lqr import EXPERIMENT, SIZES, LQRConfig
 from pisces.experiments.store import RESULT
 from pisces.reports.figures import LINE_COLORS
 from pisces.reports.paper import LQR
+from pisces.reports.statistics import mean_interval
 from pisces.reports.tables import Cell, Table, markdown
 
-NORMAL_99 = 2.576
-"""Half the width of a 99 % interval of a mean, in standard errors."""
+LEAST = 1e-3
+"""Where a bar's interval is cut off, as a share of the mean."""
 
 Cells = dict[tuple[str, int], list[dict[str, Any]]]
 
@@ -84,6 +85,15 @@ def lqr_report_table(results: Iterable[Mapping[str, Any]]) -> Table:
     return Table("lqr", "Linear control with distractors: error in an unseen environment", note, header, tuple(rows))
 
 
+def _reach(values: Sequence[float]) -> tuple[float, float]:
+    """How far the 99 % interval of the mean reaches down (not to zero, for a logarithmic axis) and up."""
+    interval = mean_interval(values, 0.99) if values and math.isfinite(sum(values)) else None
+    if interval is None:
+        return 0.0, 0.0
+    middle = mean(values)
+    return middle - max(interval.low, LEAST * middle), interval.high - middle
+
+
 def error_bars(results: Iterable[Mapping[str, Any]]) -> Figure:
     """Bars of the mean error with 99 % intervals, the paper's means as lines (its figure "LQR generalization")."""
     cells = group_lqr(results)
@@ -94,8 +104,10 @@ def error_bars(results: Iterable[Mapping[str, Any]]) -> Figure:
         places = np.arange(len(SIZES)) + (index - (len(LQR) - 1) / 2) * width
         errors = [errors_of(cells.get((method, size), [])) for size in SIZES]
         means = [mean(values) if values else np.nan for values in errors]
-        half = [NORMAL_99 * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0 for values in errors]
-        axes.bar(places, means, 0.9 * width, yerr=half, color=LINE_COLORS[index], label=method, capsize=3)
+        reach = [_reach(values) for values in errors]
+        axes.bar(
+            places, means, 0.9 * width, yerr=np.transpose(reach), color=LINE_COLORS[index], label=method, capsize=3
+        )
         paper = [published[size].mean for size in SIZES]
         axes.hlines(paper, places - width / 2, places + width / 2, color="black", linewidth=1.2, zorder=3)
     axes.plot([], [], color="black", linewidth=1.2, label="paper")

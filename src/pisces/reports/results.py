@@ -28,6 +28,7 @@ HEADLINES: Mapping[str, str] = {
     "test_levels_percent": "grid",
 }
 """The number that a result is judged by, and the experiment that it tells of."""
+GRID_NUMBERS = ("train_levels_percent", "validation_levels_percent", "test_levels_percent")
 TASK_KEYS = {"obstacle_position", "floor_height", "color"}
 
 
@@ -210,9 +211,14 @@ def _problem(result: Mapping[str, Any]) -> str | None:
     config = result["config"]
     if not isinstance(config.get("method"), str) or not isinstance(config.get("seed"), int):
         return "a config without method and seed"
-    problems = {"jumping": _jumping_problem, "distracting": _distracting_problem}
+    problems = {"jumping": _jumping_problem, "distracting": _distracting_problem, "grid": _grid_problem}
     check = problems.get(HEADLINES[headline])
     return None if check is None else check(result)
+
+
+def _grid_problem(result: Mapping[str, Any]) -> str | None:
+    wrong = [name for name in GRID_NUMBERS if not _is_number(result.get(name))]
+    return f"expected a finite number as {wrong[0]}" if wrong else None
 
 
 def _distracting_problem(result: Mapping[str, Any]) -> str | None:

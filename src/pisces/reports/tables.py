@@ -161,13 +161,16 @@ def own_run(config: Mapping[str, Any]) -> bool:
 def group_jumping(
     results: Iterable[Mapping[str, Any]], value: str = "test_solved_percent"
 ) -> dict[tuple[str, str], list[float]]:
-    """Collects a value of the methods' own runs (paper preset, white obstacles, nothing changed) by method and grid."""
-    cells: dict[tuple[str, str], list[float]] = {}
+    """Collects a value of the methods' own runs (paper preset, white obstacles, nothing changed) by method and grid.
+
+    A seed counts once, even if it was run with several numbers of threads, say.
+    """
+    cells: dict[tuple[str, str], dict[int, float]] = {}
     for result in results:
         config = result["config"]
         if own_run(config) and value in result:
-            cells.setdefault((config["method"], config["grid"]), []).append(float(result[value]))
-    return cells
+            cells.setdefault((config["method"], config["grid"]), {})[config["seed"]] = float(result[value])
+    return {key: list(seeds.values()) for key, seeds in cells.items()}
 
 
 def escape_markdown(text: str) -> str:

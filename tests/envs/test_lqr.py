@@ -125,7 +125,7 @@ def test_trajectories_equal_the_environments():
     [
         (lambda: make_distractors(0, 19), "at least 20 distractors, got 19"),
         (lambda: make_distractors(0, 50, "tset"), "did you mean 'test'"),
-        (lambda: make_system(-1), "seed of at least 0"),
+        (lambda: make_system(-1), "seed in 0"),
         (lambda: expected_cost(make_system(0), np.zeros((20, 19))), r"gain of shape \(20, 20\), got \(20, 19\)"),
         (lambda: expected_cost(make_system(0), np.full((20, 20), np.nan)), "finite gain"),
         (lambda: policy_cost(make_system(0), np.zeros((30, 20)), np.zeros((20, 30))), r"\(20, 50\), got \(20, 30\)"),

@@ -71,7 +71,7 @@ def test_configs_go_through_files_and_commands():
     ("arguments", "message"),
     [
         (("pppo",), "did you mean 'ppo'"),
-        (("ppo", -1), "seed >= 0"),
+        (("ppo", -1), "seed in 0"),
         (("ppo", 0, "paper"), "expected preset to be one of smoke, standard"),
         (("ppo", 0, "smoke", {"rate": 1}), "expected setting to be one of"),
         (("ppo", 0, "smoke", {"training_levels": 1}), "2 to 32 training levels"),

@@ -190,7 +190,7 @@ def test_cells_side_by_side_equal_single_ones_and_are_not_run_twice(tmp_path, ca
     [
         ({"method": "pms"}, "did you mean 'psm'"),
         ({"method": "psm", "distractors": 19}, "at least 20 distractors, got 19"),
-        ({"method": "psm", "seeds": (-1,)}, "seeds of at least 0"),
+        ({"method": "psm", "seeds": (-1,)}, "seed in 0"),
         ({"method": "psm", "seeds": (1, 1)}, "distinct seeds"),
         ({"method": "psm", "preset": "papr"}, "did you mean 'paper'"),
         ({"method": "psm", "environments": 1}, "at least 2 training environments"),

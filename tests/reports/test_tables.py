@@ -1,3 +1,4 @@
+import itertools
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ from pisces.reports.results import read_results
 from pisces.reports.tables import group_jumping, jumping_table, summary
 
 ROOT = Path(__file__).parents[2]
+SEEDS = itertools.count()
 
 
 def result(method="randconv", grid="wide", value=50.0, **config):
-    defaults = {"method": method, "grid": grid, "preset": "paper", "colors": False, "study": ""}
+    defaults = {"method": method, "grid": grid, "preset": "paper", "colors": False, "study": "", "seed": next(SEEDS)}
     return {"config": {**defaults, **config}, "test_solved_percent": value}
 
 

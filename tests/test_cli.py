@@ -225,10 +225,18 @@ def test_settings_of_another_kind_are_explained(arguments, tmp_path, capsys):
     assert "expected" in capsys.readouterr().err
 
 
-def test_a_reader_that_has_seen_enough_is_no_error():
+def test_a_reader_that_has_gone_is_no_error():
     command = [sys.executable, "-m", "pisces.cli", "sweep", "jumping-study", "--list"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        process.stdout.readline()
-        process.stdout.close()
+        process.stdout.close()  # before anything is written
         assert process.stderr.read() == b""
-    assert process.returncode == 0
+    assert process.returncode == 128 + signal.SIGPIPE
+
+
+def test_other_broken_pipes_are_not_hidden(monkeypatch):
+    def fail(**arguments):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("pisces.cli.app.cli", fail)
+    with pytest.raises(BrokenPipeError):
+        main(["doctor"])

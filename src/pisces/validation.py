@@ -6,6 +6,7 @@ import math
 import numbers
 import zipfile
 import zlib
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from tokenize import TokenError
@@ -59,8 +60,8 @@ def check_kinds(settings: Any) -> None:
                 fits = isinstance(value, types) and (kind is bool or not isinstance(value, bool))
                 if not fits or (kind is float and not math.isfinite(value)):
                     raise UserError(f"expected {name} for {field.name}, got {value!r}")
-                if kind is float:  # 5 and 5.0 are one setting, so one run
-                    object.__setattr__(settings, field.name, float(value))
+                if kind in (int, float):  # 5 and 5.0 are one setting, so one run; numpy's numbers become Python's
+                    object.__setattr__(settings, field.name, kind(value))
                 break
 
 
@@ -73,12 +74,20 @@ _KINDS: tuple[tuple[type, type, str], ...] = (
 )
 
 
-def load_arrays(kind: str, path: str | Path) -> dict[str, NDArray[Any]]:
-    """Reads all arrays of an npz file; nothing is unpickled.
+DAMAGES = (
+    *(ValueError, OSError, EOFError, SyntaxError, TokenError),  # of numpy and what it reads headers with
+    *(RuntimeError, zipfile.BadZipFile, zlib.error),  # of the archive; encrypted and unknown ones are RuntimeErrors
+)
+"""What reading a damaged npz file may raise."""
+
+
+def load_arrays(kind: str, path: str | Path, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Reads arrays of an npz file; nothing is unpickled.
 
     Args:
         kind: what the file should hold, for the error.
         path: the file.
+        names: the arrays to read, if they are there; None for all.
     """
     if not Path(path).is_file():
         raise UserError(f"expected {kind} file (npz), got {str(path)!r}, which is not a file")
@@ -87,6 +96,6 @@ def load_arrays(kind: str, path: str | Path) -> dict[str, NDArray[Any]]:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("a single array")
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile, zlib.error) as error:
+            return {name: archive[name] for name in archive.files if names is None or name in names}
+    except DAMAGES as error:
         raise UserError(f"expected {kind} file (npz without pickled objects), got {str(path)!r}") from error

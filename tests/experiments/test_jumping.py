@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from pisces.experiments.jumping import COLOR_METHODS, METHODS, PRESETS, config_from_dict, make_config
@@ -121,3 +122,5 @@ def test_whole_numbers_name_the_same_run():
     one, other = (make_config("randconv+pse", changes={"temperature": value}) for value in (2, 2.0))
     assert config_hash(one) == config_hash(other)
     assert one.study == other.study
+    numpys = make_config("randconv+pse", changes={"epochs": np.int64(5), "temperature": np.float32(0.25)})
+    assert config_hash(numpys) == config_hash(make_config("randconv+pse", changes={"epochs": 5, "temperature": 0.25}))

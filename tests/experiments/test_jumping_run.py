@@ -204,3 +204,13 @@ def test_interrupts_in_the_middle_of_an_iteration_change_nothing(whole, tmp_path
         finally:
             signal.signal(signal.SIGINT, before)
     assert run(config_of(), tmp_path).read_json("result.json") == whole.read_json("result.json")
+
+
+def test_an_interrupt_in_the_last_iteration_is_heard(whole, tmp_path):
+    def interrupt_at_the_end(progress):
+        if progress.iteration == progress.total:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(config_of(), tmp_path, listeners=[interrupt_at_the_end])
+    assert run(config_of(), tmp_path).read_json("result.json") == whole.read_json("result.json")

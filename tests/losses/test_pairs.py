@@ -1,5 +1,7 @@
+import copy
 import errno
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -157,3 +159,15 @@ def test_a_full_disk_costs_time_but_not_the_run(monkeypatch):
             found = pairs.metric((1, 0), (0, 0))
     np.testing.assert_array_equal(found, trajectory_metric(x, y, 0.9).T)
     np.testing.assert_array_equal(pairs.metric((0, 0), (1, 0)), found.T)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda pairs: pickle.loads(pickle.dumps(pairs))])
+def test_copies_have_metrics_of_their_own(duplicate):
+    trajectories = family()
+    original = TrajectoryPairs(trajectories, discount=0.9, memory_limit=0)
+    original.metric((0, 0), (1, 0))
+    other = duplicate(original)
+    del original
+    for x, y in ((0, 1), (0, 2), (1, 2)):
+        expected = trajectory_metric(trajectories[x], trajectories[y], 0.9)
+        np.testing.assert_array_equal(other.metric((x, 0), (y, 0)), expected)

@@ -87,7 +87,7 @@ def test_episodes_played_together_are_those_played_alone():
         assert_same(one, other)
 
 
-@pytest.mark.parametrize("dataset_id", ["toy/walk", "a b-v0", "", "toy/walk-v", "../walk-v0"])
+@pytest.mark.parametrize("dataset_id", ["toy/walk", "a b-v0", "", "toy/walk-v", "a/walk-v0", "../walk-v0"])
 def test_ids_that_minari_chokes_on_are_refused_before_anything_is_written(dataset_id):
     space = CrossingEnv(0)
     to_minari(episodes(), "toy/road-v0", space.observation_space, space.action_space)

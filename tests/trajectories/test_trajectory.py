@@ -122,3 +122,23 @@ def test_other_and_damaged_files_are_explained(tmp_path, kind):
     for load in (Trajectory.load, FiniteMDP.load):
         with pytest.raises(UserError, match="npz without pickled objects"):
             load(path)
+
+
+def test_other_arrays_in_a_file_are_not_read(tmp_path):
+    np.savez(tmp_path / "x.npz", observations=np.zeros((2, 1)), actions=np.zeros(2, int), infos=np.array([{}, {}]))
+    assert len(Trajectory.load(tmp_path / "x.npz")) == 2
+
+
+def test_any_damage_is_explained(tmp_path):
+    path = tmp_path / "x.npz"
+    Trajectory(np.zeros((9, 4)), actions=np.zeros(9, int)).save(path)
+    content, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(300):
+        damaged = bytearray(content)
+        for place in rng.integers(len(content), size=3):
+            damaged[place] = rng.integers(256)
+        path.write_bytes(damaged)
+        try:
+            Trajectory.load(path)
+        except UserError:
+            continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -33,6 +34,8 @@ $ pisces tune jumping --method pse --trials 30 --workers 2
 $ pisces report runs --out report
 
 Every command explains its options, e.g. pisces train jumping --help; pisces --version tells the version."""
+BROKEN_PIPE = 128 + signal.SIGPIPE
+"""What a shell says of a program whose reader has gone."""
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 
 app = tyro.extras.SubcommandApp()
@@ -45,6 +48,16 @@ app.command(help="Print a script that completes commands and options in a shell.
 app.command(help="Print BibTeX entries of the paper and of this software.")(citation)
 
 
+def _output_is_closed() -> bool:
+    """Whether the reader of the output, `head` say, has gone; if so, Python shall not try once more at its end."""
+    try:
+        print(flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns its exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
@@ -53,13 +66,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         app.cli(prog="pisces", description=DESCRIPTION, args=arguments)
+        sys.stdout.flush()
     except UserError as error:
         errors.print(f"pisces: {error}", markup=False)
         return 2
     except BrokenPipeError:
-        # The reader, `head` say, has seen enough; Python would complain once more when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        if not _output_is_closed():
+            raise
+        return BROKEN_PIPE
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise

@@ -49,9 +49,11 @@ def load_task(domain: str, task: str, sky_size: int | None) -> Any:
             env = suite.load(domain, task)
     finally:
         logger.setLevel(level)
-    # A task that changes its terrain would make a GL context of dm_control's own to put it into; see `upload_terrain`.
-    kind = type(env.physics)
-    env.physics.__class__ = type(kind.__name__, (kind,), {"contexts": None})
+    if env.physics.model.nhfield:
+        # A task that changes its terrain would make a GL context of dm_control's own to put it into, beside ours, which
+        # gets it by `upload_terrain`.
+        kind = type(env.physics)
+        env.physics.__class__ = type(kind.__name__, (kind,), {"contexts": None})
     return env
 
 

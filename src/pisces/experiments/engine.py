@@ -8,6 +8,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -85,7 +86,8 @@ class _Pool:
         """Hands a job to an idle worker."""
         worker.job = job
         chosen = self.jobs[job]
-        worker.connection.send((chosen.experiment.name, chosen.config.as_dict()))
+        with suppress(ConnectionError):  # a worker that has just died is found out about when it is listened to
+            worker.connection.send((chosen.experiment.name, chosen.config.as_dict()))
 
     def stop(self) -> None:
         """Lets workers save what they have, then ends them."""

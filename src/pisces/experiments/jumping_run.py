@@ -90,26 +90,28 @@ class _Run:
         self.folder.keep_metrics([row for row in rows if row["iteration"] <= self.agent.iteration])
 
     def go_on(self) -> None:
-        self._train_on()
-        self._finish()
-
-    def _train_on(self) -> None:
-        agent = self.agent
         with Interrupts() as interrupts:
             self._conclude()  # what a stop may have left undone
-            while agent.iteration < agent.total_iterations:
-                if interrupts.heard:
-                    # Only here, between iterations: in the middle of one the agent is in no state to go on from.
-                    self._save()
-                    raise KeyboardInterrupt
-                losses = agent.train_iteration()
-                self.sums += np.array([getattr(losses, name) for name in LOSS_NAMES])
-                evaluation = self._conclude()
-                if evaluation is not None or time.monotonic() - self.saved > CHECKPOINT_SECONDS:
-                    self._save()
-                progress = Progress(agent.iteration, agent.total_iterations, asdict(losses), evaluation)
-                for listener in self.listeners:
-                    listener(progress)
+            while self.agent.iteration < self.agent.total_iterations and not interrupts.heard:
+                self._train_once()
+            if interrupts.heard:
+                # Only here, between iterations: in the middle of one the agent is in no state to go on from.
+                self._save()
+            else:
+                self._finish()
+        if interrupts.heard:
+            raise KeyboardInterrupt
+
+    def _train_once(self) -> None:
+        agent = self.agent
+        losses = agent.train_iteration()
+        self.sums += np.array([getattr(losses, name) for name in LOSS_NAMES])
+        evaluation = self._conclude()
+        if evaluation is not None or time.monotonic() - self.saved > CHECKPOINT_SECONDS:
+            self._save()
+        progress = Progress(agent.iteration, agent.total_iterations, asdict(losses), evaluation)
+        for listener in self.listeners:
+            listener(progress)
 
     def _conclude(self) -> dict[str, Any] | None:
         """Evaluates after an iteration if that is due and not done, and ends one of several starts."""

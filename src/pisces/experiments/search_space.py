@@ -55,7 +55,7 @@ class Choice:
     """What may be chosen."""
 
     def __post_init__(self) -> None:
-        if not self.values or len({repr(value) for value in self.values}) < len(self.values):
+        if not self.values or any(value in self.values[:place] for place, value in enumerate(self.values)):
             raise UserError(f"expected distinct values of {self.name}, got {list(self.values)}")
 
     def settle(self, value: Any) -> Any:

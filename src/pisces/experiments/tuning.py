@@ -236,7 +236,7 @@ def _as_json(trial: TrialSummary) -> dict[str, Any]:
 
 def _wanted(trial: Any) -> dict[str, Any]:
     """What a trial tries or, if it has not begun, shall try."""
-    return dict(trial.params or trial.system_attrs.get("fixed_params", {}))
+    return {**trial.system_attrs.get("fixed_params", {}), **trial.params}
 
 
 def _waiting(trial: Any) -> bool:

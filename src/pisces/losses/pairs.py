@@ -119,7 +119,11 @@ class TrajectoryPairs:
     @property
     def in_file(self) -> bool:
         """Whether the metrics are kept in a file."""
-        return isinstance(self._store, np.memmap)
+        return self._descriptor is not None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy has the metrics in memory: its mapping is one no longer, and the file belongs to the original.
+        return {**self.__dict__, "_descriptor": None, "_store": np.array(self._store)}
 
     def sample(self) -> Pair:
         """Draws two different environments, a trajectory of each, and returns them with their metric."""

@@ -87,6 +87,6 @@ def is_mdp_file(path: str | PathLike[str]) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             names = {Path(name).stem for name in archive.namelist()}
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, RuntimeError):
         return False  # the loader says what is wrong with it
     return {"transitions", "rewards"} <= names or set(FILE_KEYS) <= names

@@ -166,7 +166,8 @@ def speed_table(results: Rows) -> str:
     """Iterations until an evaluation first finds most unseen tasks solved, the median over seeds; by method."""
     rows = []
     for method in sorted({result["config"]["method"] for result in results if "curve" in result}):
-        runs = [r for r in results if "curve" in r and _kind(r["config"]) == (method, "wide", "", False)]
+        own = [r for r in results if "curve" in r and _kind(r["config"]) == (method, "wide", "", False)]
+        runs = list({run["config"]["seed"]: run for run in own}.values())
         # The curve of several starts is that of agents one after another, most of which were dropped.
         runs = [run for run in runs if run["config"]["settings"].get("restarts", 1) == 1]
         first = [_first_above(run["curve"]) for run in runs]

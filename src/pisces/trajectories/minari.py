@@ -105,7 +105,7 @@ def _open(dataset_id: str) -> Any:
 
 def _check_id(dataset_id: str) -> None:
     # Minari writes part of a dataset before it refuses such an id, and can't list any dataset from then on.
-    if not re.fullmatch(r"([\w-]+/)*[\w-]+-v\d+", dataset_id):
+    if not re.fullmatch(r"([\w-][\w/-]*[\w-]/)?[\w-]+-v\d+", dataset_id):
         raise UserError(f"expected the id of a dataset with its version, such as 'toy/walk-v0', got {dataset_id!r}")
 
 

@@ -71,7 +71,7 @@ class Trajectory:
     @classmethod
     def load(cls, path: str | Path) -> Trajectory:
         """Reads a trajectory that `save` wrote; nothing is unpickled."""
-        arrays = {name: value for name, value in load_arrays("a trajectory", path).items() if name in FIELDS}
+        arrays = load_arrays("a trajectory", path, FIELDS)
         if "observations" not in arrays:
             raise UserError(f"expected an array named 'observations' in {str(path)!r}, got none")
         return cls(**arrays)

@@ -6,7 +6,7 @@ import math
 import numbers
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import fields
 from pathlib import Path
 from tokenize import TokenError
@@ -48,23 +48,6 @@ def check_seed(seed: int) -> None:
         raise UserError(f"expected a seed in 0..{2**32 - 1}, got {seed}")
 
 
-def check_kinds(settings: Any) -> None:
-    """Raises unless every entry of a dataclass is of its default's kind: a flag, a whole number, a number or a word.
-
-    Whole numbers where others may stand become floats.
-    """
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        for kind, types, name in _KINDS:
-            if isinstance(field.default, kind):
-                fits = isinstance(value, types) and (kind is bool or not isinstance(value, bool))
-                if not fits or (kind is float and not math.isfinite(value)):
-                    raise UserError(f"expected {name} for {field.name}, got {value!r}")
-                if kind in (int, float):  # 5 and 5.0 are one setting, so one run; numpy's numbers become Python's
-                    object.__setattr__(settings, field.name, kind(value))
-                break
-
-
 _KINDS: tuple[tuple[type, type, str], ...] = (
     # In this order: True is also a whole number.
     (bool, bool, "True or False"),
@@ -72,6 +55,25 @@ _KINDS: tuple[tuple[type, type, str], ...] = (
     (float, numbers.Real, "a finite number"),
     (str, str, "a word"),
 )
+"""The kinds of settings: of their defaults, of what may be given, and in words."""
+
+
+def check_kinds(settings: Any) -> None:
+    """Raises unless every entry of a dataclass is of its default's kind: a flag, a whole number, a number or a word.
+
+    Numbers become Python's own, and floats where the default is one: 5 and 5.0 are one setting, so one run.
+    """
+    for field in fields(settings):
+        found = [entry for entry in _KINDS if isinstance(field.default, entry[0])]
+        if found:
+            object.__setattr__(settings, field.name, _of_kind(field.name, getattr(settings, field.name), *found[0]))
+
+
+def _of_kind(name: str, value: Any, kind: type, accepted: type, words: str) -> Any:
+    fits = isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
+    if not fits or (kind is float and not math.isfinite(value)):
+        raise UserError(f"expected {words} for {name}, got {value!r}")
+    return kind(value)
 
 
 DAMAGES = (
@@ -81,7 +83,7 @@ DAMAGES = (
 """What reading a damaged npz file may raise."""
 
 
-def load_arrays(kind: str, path: str | Path, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
+def load_arrays(kind: str, path: str | Path, names: Container[str] | None = None) -> dict[str, NDArray[Any]]:
     """Reads arrays of an npz file; nothing is unpickled.
 
     Args:

@@ -52,6 +52,11 @@ def test_output_that_is_a_file_is_refused(tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
+def test_output_that_cannot_be_made_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="that can be written to, got .*: File name too long"):
+        RunFolder.open(tmp_path / ("long" * 100), "jumping", "pse", Config(1))
+
+
 def test_damaged_config_is_named(tmp_path):
     folder = RunFolder.open(tmp_path, "jumping", "pse", Config(1))
     for content in ("{", "[]"):

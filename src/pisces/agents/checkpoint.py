@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -23,7 +24,8 @@ def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], numbers: Mapping[
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     try:
-        save_file(contiguous, temporary, metadata={NUMBERS: json.dumps(numbers)})
+        # Arrays are lists there: the states of some of NumPy's generators hold them.
+        save_file(contiguous, temporary, metadata={NUMBERS: json.dumps(numbers, default=np.ndarray.tolist)})
     except SafetensorError as error:
         temporary.unlink(missing_ok=True)
         raise UserError(f"expected a disk with room for {str(path)!r}, got: {error}") from error

@@ -99,8 +99,10 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise UserError(f"expected an output folder, got {str(root)!r}, which is or lies in a file") from error
-        except PermissionError as error:
-            raise UserError(f"expected a folder that can be written to, got {str(path)!r}") from error
+        except OSError as error:
+            raise UserError(
+                f"expected a folder that can be written to, got {str(path)!r}: {error.strerror}"
+            ) from error
         folder = cls(path)
         if not folder.file(CONFIG).exists():
             write_atomically(folder.file(CONFIG), json.dumps(config.as_dict(), indent=1, sort_keys=True) + "\n")

@@ -42,6 +42,15 @@ def test_batches_are_class_balanced_and_cover_the_data():
         assert members.max() - members.min() <= 1
 
 
+@pytest.mark.parametrize("action", [0, 1])
+def test_data_with_one_action_only_fill_a_batch(action):
+    whole = data_of(metric=False)
+    data = ImitationData(whole.observations, np.full_like(whole.actions, action), whole.episodes)
+    agent = ImitationAgent(data, ImitationSettings(batch_size=64, epochs=1, learning_rate=1e-3), seed=0)
+    drawn = np.concatenate([agent._draw_batch(np.random.default_rng(k)) for k in range(21)])
+    assert (np.bincount(drawn) == 8).all()  # 168 states, 21 batches of 64
+
+
 @pytest.mark.parametrize("augmentation", ["none", "randconv"])
 @pytest.mark.parametrize("auxiliary", ["none", "contrastive", "l2"])
 def test_plain_images_train_the_same_network(augmentation, auxiliary):

@@ -208,14 +208,19 @@ class ImitationAgent:
         return self.settings.l2_coefficient * 0.5 * squares.mean()
 
     def _draw_batch(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draws each element from the jumps with probability 1/2, each class from its own shuffled stream."""
+        """Draws each element from the jumps with probability 1/2, each class from its own shuffled stream.
+
+        Where the data has only one of the classes, all elements are of that one.
+        """
         classes = (rng.random(self.settings.batch_size) < 0.5).astype(np.int64)
         batch = np.empty(len(classes), dtype=np.int64)
         for label, members in enumerate(self._classes):
-            count = int((classes == label).sum())
             if len(members) == 0:
-                continue
-            batch[classes == label] = self._take(label, members, count)
+                classes[:] = 1 - label
+        for label, members in enumerate(self._classes):
+            count = int((classes == label).sum())
+            if count:
+                batch[classes == label] = self._take(label, members, count)
         return batch
 
     def _take(self, label: int, members: NDArray[np.int64], count: int) -> NDArray[np.int64]:

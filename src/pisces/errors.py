@@ -16,7 +16,7 @@ class UserError(ValueError):
 def unknown_name(kind: str, name: str, choices: Iterable[str]) -> UserError:
     """Returns the error for an unknown name; it lists the choices and names the nearest one."""
     options = sorted(choices)
-    nearest = difflib.get_close_matches(name, options, n=1, cutoff=0.55)
-    nearest = nearest or [option for option in options if name and option.startswith(name)]
+    nearest = difflib.get_close_matches(str(name), options, n=1, cutoff=0.55)
+    nearest = nearest or [option for option in options if name and option.startswith(str(name))]
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     return UserError(f"expected {kind} to be one of {', '.join(options)}, got {name!r}{hint}")

@@ -31,15 +31,17 @@ def check_probabilities(name: str, rows: NDArray[Any]) -> None:
     if rows.ndim != 2:
         raise UserError(f"expected {name} of shape [n, A], got {rows.shape}")
     check_finite(name, rows)
-    wrong = np.flatnonzero((rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1) - 1) > PROBABILITY_TOLERANCE))
+    wrong = np.flatnonzero(
+        (rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1, dtype=np.float64) - 1) > PROBABILITY_TOLERANCE)
+    )
     if wrong.size:
         raise UserError(f"expected {name} that sum to 1, got {rows[wrong[0]].tolist()} at state {wrong[0]}")
 
 
 def check_discount(discount: float) -> None:
     """Raises unless the discount lies in [0, 1)."""
-    if not 0 <= discount < 1:
-        raise UserError(f"expected a discount in [0, 1), got {discount}")
+    if not (isinstance(discount, numbers.Real) and 0 <= discount < 1):
+        raise UserError(f"expected a discount in [0, 1), got {discount!r}")
 
 
 def check_seed(seed: int) -> None:

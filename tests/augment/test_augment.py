@@ -78,3 +78,10 @@ def test_shift_moves_images_independently_and_repeats_with_the_seed():
     assert random_shift(images.to(torch.uint8), 1).dtype == torch.uint8
     with pytest.raises(ValueError, match="padding"):
         random_shift(images, -1)
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int64])
+def test_kernel_refuses_whole_numbers(kind):
+    # A kernel in the images' type would be rounded to next to nothing but zeros.
+    with pytest.raises(ValueError, match="floating-point"):
+        apply_kernel(torch.ones(1, 2, 5, 5, dtype=kind), torch.full((1, 1, 2, 2), 0.5))

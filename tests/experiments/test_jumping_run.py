@@ -178,6 +178,9 @@ def test_loading_explains_what_is_missing(tmp_path, whole):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError, match="train the run first"):
         load(tmp_path)
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(ValueError, match="a finished one without"):
+        load(tmp_path)
     (tmp_path / "checkpoint.safetensors").write_bytes(whole.file("checkpoint.safetensors").read_bytes())
     with pytest.raises(ValueError, match="this version"):
         load(tmp_path)

@@ -53,8 +53,15 @@ def test_output_that_is_a_file_is_refused(tmp_path):
 
 
 def test_output_that_cannot_be_made_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="that can be written to, got .*: File name too long"):
+    with pytest.raises(ValueError, match=r"that can be written to, got .*: File name too long"):
         RunFolder.open(tmp_path / ("long" * 100), "jumping", "pse", Config(1))
+
+
+def test_damaged_metrics_are_named(tmp_path):
+    folder = RunFolder.open(tmp_path, "jumping", "pse", Config(1))
+    folder.file("metrics.jsonl").write_bytes(bytes(50) + b"\n")
+    with pytest.raises(ValueError, match=r"metrics\.jsonl.*damaged"):
+        folder.read_metrics()
 
 
 def test_damaged_config_is_named(tmp_path):

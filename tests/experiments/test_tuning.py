@@ -139,6 +139,26 @@ def test_a_trial_that_kills_its_process_is_given_up(fake, tmp_path):
     assert "died" in trial.error
 
 
+def test_a_trial_whose_command_ended_with_it_is_not_held_against_it(fake, tmp_path):
+    for _ in range(2 * ATTEMPTS):
+        study = Study(config_of(), tmp_path)
+        study.forgive()
+        _, lock = study._take(1)
+        lock.close()  # as if command and worker were killed
+    study = Study(config_of(), tmp_path)
+    study.forgive()
+    study.work(1)
+    assert [trial.state for trial in study.state().trials] == ["complete"]
+
+
+@pytest.mark.parametrize("name", ["what?", "x%20y", "a#b", "{c}"])
+def test_a_study_lies_in_its_folder_whatever_the_name(fake, tmp_path, name):
+    study = Study(config_of(), tmp_path / name)
+    study.work(1)
+    assert study.folder.file("study.db").exists()
+    assert len(Study(config_of(), tmp_path / name).state().trials) == 1
+
+
 def test_trials_of_a_living_process_are_left_alone(fake, tmp_path):
     first, second = Study(config_of(), tmp_path), Study(config_of(), tmp_path)
     _, lock = first._take(2)

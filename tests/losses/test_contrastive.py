@@ -181,3 +181,29 @@ def test_half_precision_does_not_overflow():
         half = contrastive_metric_loss(x.to(kind), y.to(kind), metric, temperature=0.5, scale=0.01)
         assert torch.isfinite(half)
         torch.testing.assert_close(half, exact, rtol=1e-2, atol=0.0)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_dead_features_in_half_precision_have_finite_gradients(kind):
+    features = torch.randn(5, 16, generator=torch.Generator().manual_seed(0))
+    features[2] = 0
+    features.requires_grad_()
+    module, metric = PolicySimilarityLoss(16, 8), metric_of(1, 5, 5)
+    with torch.autocast("cpu", dtype=kind):
+        loss = module(features, features, metric)
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert torch.isfinite(features.grad).all()
+    x = embeddings(0, 3, dtype=torch.float32).to(kind)
+    assert float(simclr_loss(x, x, temperature=1e-5)) == 0.0
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 2, 2), (0, 2)])
+def test_simclr_explains_bad_shapes(shape):
+    with pytest.raises(ValueError, match="embeddings"):
+        simclr_loss(torch.ones(shape), torch.ones(shape), 0.5)
+
+
+def test_a_metric_that_is_no_tensor_is_explained():
+    with pytest.raises(ValueError, match="metric as a tensor"):
+        contrastive_metric_loss(torch.ones(2, 3), torch.ones(2, 3), np.ones((2, 2)), 0.5, 0.1)

@@ -34,3 +34,26 @@ def test_vanishes_at_a_perfect_embedding():
 def test_bad_shape_is_explained():
     with pytest.raises(ValueError, match=r"metric of shape \(4, 5\)"):
         metric_l2_loss(draw(0, 4), draw(1, 5), torch.zeros(5, 4))
+
+
+def test_half_precision_is_computed_in_single():
+    x, y, metric = 20 + draw(0, 4, 64), 20 + draw(1, 5, 64), draw(2, 4, 5).abs()
+    x, y = x.half(), y.half()
+    exact = metric_l2_loss(x.double(), y.double(), metric)
+    torch.testing.assert_close(metric_l2_loss(x, y, metric).double(), exact, rtol=1e-3, atol=0.0)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = metric_l2_loss(x.float(), y.float(), metric)
+    torch.testing.assert_close(loss.double(), exact, rtol=1e-3, atol=0.0)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "metric", "message"),
+    [
+        (torch.ones(2, 3), torch.ones(2, 4), torch.ones(2, 2), "representations"),
+        (torch.ones(2), torch.ones(2), torch.ones(2, 2), "representations"),
+        (torch.ones(2, 3), torch.ones(2, 3), torch.full((2, 2), torch.nan), "finite"),
+    ],
+)
+def test_bad_representations_are_explained(x, y, metric, message):
+    with pytest.raises(ValueError, match=message):
+        metric_l2_loss(x, y, metric)

@@ -171,3 +171,26 @@ def test_copies_have_metrics_of_their_own(duplicate):
     for x, y in ((0, 1), (0, 2), (1, 2)):
         expected = trajectory_metric(trajectories[x], trajectories[y], 0.9)
         np.testing.assert_array_equal(other.metric((x, 0), (y, 0)), expected)
+
+
+def test_kept_metrics_cannot_be_changed_by_those_who_look():
+    pairs = TrajectoryPairs(family(), discount=0.5)
+    for x, y in (((0, 0), (1, 0)), ((1, 0), (0, 0))):
+        with pytest.raises(ValueError, match="read-only"):
+            pairs.metric(x, y)[:] *= 0
+
+
+def test_trajectories_that_cannot_be_compared_are_named_at_once():
+    policies = np.array([[0.5, 0.5], [1.0, 0.0]])
+    observations, actions = np.zeros((2, 3)), np.array([0, 1])
+    both = Trajectory(observations, actions=actions, policies=policies)
+    kinds = [both, Trajectory(observations, actions=actions), Trajectory(observations, policies=policies)]
+    with pytest.raises(UserError, match="mixture"):
+        TrajectoryPairs(kinds)
+
+
+def test_bad_arguments_are_named_at_once(tmp_path):
+    with pytest.raises(UserError, match="expected last to be one of"):
+        TrajectoryPairs(family(), last="foo")
+    with pytest.raises(UserError, match="which is not a folder"):
+        TrajectoryPairs(family(), memory_limit=0, folder=tmp_path / "missing")

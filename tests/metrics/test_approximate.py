@@ -60,7 +60,7 @@ def test_less_regularisation_certifies_a_smaller_error():
     x = random_mdp(rng, 8, support=4)
     policy = random_policy(rng, x)
     errors = [
-        sinkhorn_metric(x, policy, x, policy, 0.5, tolerance=1e-4, regularization=strength, steps=100).error_bound
+        sinkhorn_metric(x, policy, x, policy, 0.5, tolerance=1e-4, regularization=strength, steps=1000).error_bound
         for strength in (0.5, 0.05, 0.005)
     ]
     assert errors[0] > errors[1] > errors[2]
@@ -87,3 +87,51 @@ def test_costs_that_are_not_numbers_are_explained():
     mdp = FiniteMDP(np.eye(2)[:, None, :], np.ones((2, 1)))
     with pytest.raises(UserError, match="finite costs"):
         mico_distance(mdp, None, mdp, None, 0.9, cost=lambda x, y: np.full((2, 2), np.nan))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sinkhorn_is_of_use_with_uneven_next_states(seed):
+    # Marginals that are not multiples of each other leave rounding where nothing is missing.
+    rng = np.random.default_rng(seed)
+    rows = np.zeros((12, 1, 12))
+    for state in range(12):
+        rows[state, 0, rng.choice(12, 3, replace=False)] = rng.dirichlet(np.ones(3))
+    mdp, policy = FiniteMDP(rows, rng.random((12, 1))), np.ones((12, 1))
+
+    def cost(x, y):
+        return reward_difference(mdp.rewards[:, 0], mdp.rewards[:, 0])
+
+    result = sinkhorn_metric(mdp, policy, mdp, policy, 0.9, cost)
+    exact = policy_similarity_metric(mdp, policy, mdp, policy, 0.9, cost).distance
+    assert np.abs(result.distance - exact).max() <= result.error_bound + 1e-6
+    assert result.error_bound < 0.5
+
+
+@pytest.mark.parametrize("tolerance", [0.0, np.nan])
+def test_sinkhorn_checks_its_tolerance_and_cost(tolerance):
+    mdp, policy = FiniteMDP(np.ones((1, 1, 1)), np.ones((1, 1))), np.ones((1, 1))
+    with pytest.raises(UserError, match="expected a tolerance > 0"):
+        sinkhorn_metric(mdp, policy, mdp, policy, 0.9, tolerance=tolerance)
+    for wrong, message in ((np.full((1, 1), np.nan), "finite costs"), (np.zeros((2, 1)), "of shape")):
+        with pytest.raises(UserError, match=message):
+            sinkhorn_metric(mdp, policy, mdp, policy, 0.9, cost=lambda x, y, wrong=wrong: wrong)
+
+
+def test_bounds_hold_for_rewards_with_a_large_common_part():
+    rewards = np.array([[1e12 + 1, 1e12 + 3], [1e12, 1e12 + 2]])
+    mdp = FiniteMDP(np.eye(2)[:, None, :].repeat(2, axis=1), rewards)
+    policy = np.array([[0.3, 0.7], [0.1, 0.9]])
+    for metric in (pi_bisimulation_metric, mico_distance):
+        result = metric(mdp, policy, mdp, policy, 0.99, tolerance=1.0)
+        # Expected rewards differ by 1e12 + 2.4 - (1e12 + 1.8) = 0.6, for ever.
+        assert abs(result.distance[0, 1] - 60) <= result.error_bound
+
+
+def test_the_smallest_tolerance_that_is_named_is_accepted():
+    rng = np.random.default_rng(0)
+    x, y = random_mdp(rng, 5), random_mdp(rng, 6)
+    for metric in (pi_bisimulation_metric, mico_distance):
+        with pytest.raises(UserError, match="expected a tolerance of at least") as error:
+            metric(x, None, y, None, 0.99, tolerance=1e-300)
+        named = float(str(error.value).split("at least ")[1].split(",")[0])
+        assert metric(x, None, y, None, 0.99, tolerance=named).error_bound <= named

@@ -132,3 +132,9 @@ def test_bad_embeddings_are_explained(embed, message):
 def test_a_metric_of_nan_has_no_matches():
     with pytest.raises(UserError, match="finite metric"):
         unmatched_states([[np.nan, 1.0]], 0.5)
+
+
+def test_an_augmentation_must_keep_the_number_of_states():
+    arguments = ([walk(3)], [walk(4)], lambda observations: observations)
+    with pytest.raises(UserError, match=r"expected embeddings \[8, k\]"):
+        diagnose(*arguments, augment=lambda observations: observations[:1])

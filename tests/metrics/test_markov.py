@@ -188,3 +188,23 @@ def test_a_cost_that_is_no_metric_takes_the_slower_correct_path():
     np.testing.assert_allclose(result.distance, image, atol=2e-9)
     assert np.abs(result.distance - result.distance.T).max() > 1e-3
     assert (np.diagonal(result.distance) > 0).all()
+
+
+@pytest.mark.parametrize("scale", [2.0**140, 2.0**330, 2.0**-150])
+def test_bounds_hold_for_costs_beyond_single_precision(scale):
+    rng = np.random.default_rng(3)
+    rows, rewards = rng.dirichlet(np.ones(12), (12, 3)), rng.random((12, 3))
+    exact = bisimulation_metric(FiniteMDP(rows, rewards), FiniteMDP(rows, rewards), 0.9, 1e-9)
+    mdp = FiniteMDP(rows, scale * rewards)
+    result = bisimulation_metric(mdp, mdp, 0.9, 1e-6 * scale)
+    assert np.abs(result.distance / scale - exact.distance).max() <= result.error_bound / scale + 1e-9
+
+
+def test_a_discount_in_single_precision_is_taken_for_what_it_is():
+    discount = np.float32(0.999)
+    assert sequence_metric([[1.0]], discount)[0, 0] == 1 / (1 - float(discount))
+    mdp = FiniteMDP(np.ones((1, 1, 1)), np.ones((1, 1)))
+    other = FiniteMDP(np.ones((1, 1, 1)), np.zeros((1, 1)))
+    result = bisimulation_metric(mdp, other, discount)
+    assert type(result.error_bound) is float
+    np.testing.assert_allclose(result.distance, 1 / (1 - float(discount)), rtol=1e-12)

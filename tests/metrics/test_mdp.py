@@ -201,3 +201,37 @@ def test_the_optimal_policy_does_not_depend_on_the_unit_of_rewards(factor):
     transitions[:, 0, 0] = transitions[:, 1, 1] = 1
     mdp = FiniteMDP(transitions, factor * np.array([[0.0, 0.0], [0.0, 1.0]]))
     np.testing.assert_array_equal(optimal_policy(mdp, 0.9), [[0, 1], [0, 1]])
+
+
+@pytest.mark.parametrize("discount", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("rounded", [lambda rows: rows.astype(np.float32), lambda rows: rows.round(8)])
+def test_planning_ends_with_rows_that_sum_to_one_only_nearly(rounded, discount):
+    rng = np.random.default_rng(0)
+    rows = rng.dirichlet(np.ones(5), (5, 3))
+    rewards = rng.random((5, 3))
+    plan = value_iteration(FiniteMDP(rounded(rows), rewards), discount)
+    exact = value_iteration(FiniteMDP(rows, rewards), discount)
+    np.testing.assert_array_equal(plan.policy, exact.policy)
+    np.testing.assert_allclose(plan.values, exact.values, rtol=1e-5)
+
+
+def test_rows_and_policies_are_scaled_to_sum_to_one(tmp_path):
+    mdp = FiniteMDP(np.array([[[0.3333333, 0.6666663]], [[0.0, 1.0]]]), np.ones((2, 1)))
+    np.testing.assert_allclose(mdp.transitions.sum(axis=1), 1, rtol=1e-15)
+    mdp.save(tmp_path / "mdp.npz")
+    np.testing.assert_array_equal(FiniteMDP.load(tmp_path / "mdp.npz").transitions.data, mdp.transitions.data)
+    still = FiniteMDP(np.eye(2)[:, None, :].repeat(3, axis=1), np.ones((2, 3)))
+    policy = np.array([[0.3333333] * 3, [1, 0, 0]], np.float32)
+    np.testing.assert_allclose(still.policy_rewards(policy), 1, rtol=1e-15)
+    np.testing.assert_allclose(policy_values(still, policy, 0.999), 1000, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [[np.inf, 2], [2**40, 2**40]])
+def test_impossible_sizes_in_a_file_are_explained(tmp_path, shape):
+    mdp = FiniteMDP(TRANSITIONS, REWARDS)
+    mdp.save(tmp_path / "mdp.npz")
+    with np.load(tmp_path / "mdp.npz") as archive:
+        arrays = dict(archive)
+    np.savez(tmp_path / "mdp.npz", **{**arrays, "shape": np.array(shape)})
+    with pytest.raises(UserError, match="expected consistent sparse arrays"):
+        FiniteMDP.load(tmp_path / "mdp.npz")

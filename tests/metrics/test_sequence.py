@@ -84,3 +84,18 @@ def test_a_fixed_point_by_hand():
 def test_bad_input_is_explained(arguments, message):
     with pytest.raises(ValueError, match=message):
         sequence_metric(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("costs", "discount", "last", "message"),
+    [
+        ([[1.0, 2.0], [3.0, 4.0]], 0.5, "self-loop", "one cost matrix"),
+        ([np.zeros((2, 2, 2))], 0.5, "self-loop", "one cost matrix"),
+        ([], 5.0, "self-loop", "discount"),
+        ([], "0.5", "self-loop", "discount"),
+        ([np.zeros((2, 2))], 0.5, None, "expected last to be one of"),
+    ],
+)
+def test_bad_lists_of_costs_are_explained(costs, discount, last, message):
+    with pytest.raises(ValueError, match=message):
+        sequence_metrics(costs, discount, last)

@@ -1,12 +1,16 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from pisces.errors import UserError
 from pisces.experiments import distracting, lqr
 from pisces.experiments.jumping import command_of, make_config
+from pisces.reports.explorer import label_of, settings_of
 from pisces.reports.grid import grid_table
 from pisces.reports.results import read_runs
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def test_runs_are_read_once_and_sorted(tmp_path, write_run):
@@ -28,6 +32,25 @@ def test_of_two_copies_the_one_with_a_checkpoint_is_taken(tmp_path, write_run):
     (run,) = read_runs([tmp_path]).runs
     assert run.has_checkpoint
     assert run.folder.parts[-4] == "b"
+
+
+def test_runs_made_before_a_setting_came_count_as_its_default(tmp_path, write_run):
+    def older(result):
+        del result["config"]["settings"]["restarts"], result["config"]["training_tasks"]
+
+    write_run(tmp_path / "new", seed=0)
+    write_run(tmp_path / "old", seed=1, change=older)
+    write_run(tmp_path / "copy", seed=0, change=older)
+    write_run(tmp_path / "other", seed=0, training_tasks=9)
+    found = read_runs([tmp_path])
+    assert len(found.runs) == 3
+    assert [len(group) for group in settings_of(found)] == [2, 1]
+
+
+def test_each_setting_of_the_results_has_a_name_of_its_own():
+    groups = settings_of(read_runs([RESULTS]))
+    names = [(group[0].experiment, label_of(group[0])) for group in groups]
+    assert len(set(names)) == len(names)
 
 
 def test_other_experiments_are_told_by_their_numbers(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_actions, optimal_rewards
 from pisces.errors import UserError
 from pisces.metrics import FiniteMDP
-from pisces.trajectories import Trajectory, collect, play_episodes
+from pisces.trajectories import Trajectory, collect, collect_vector, play_episodes
 
 
 def test_collect_plays_the_episode():
@@ -47,6 +47,35 @@ def test_recorded_states_are_copies():
         np.testing.assert_array_equal(trajectory.actions.ravel(), np.arange(4))
 
 
+class ClippingEnv(gymnasium.Env):
+    """Clips the action that it is given, in place."""
+
+    observation_space, action_space = gymnasium.spaces.Box(0, 9, (1,)), gymnasium.spaces.Box(-9, 9, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        return np.array([4.0], np.float32), {}
+
+    def step(self, action):
+        np.clip(action, -1, 1, out=action)
+        return np.array([4.0], np.float32), 0.0, True, False, {}
+
+
+def test_recorded_is_what_was_seen_and_chosen():
+    def policy(observation):
+        observation /= 4
+        return np.full(observation.shape, 5.0, np.float32)
+
+    vector = gymnasium.vector.SyncVectorEnv([ClippingEnv, ClippingEnv])
+    played = [
+        collect(ClippingEnv(), policy),
+        *play_episodes([ClippingEnv(), ClippingEnv()], policy),
+        *collect_vector(vector, policy),
+    ]
+    for trajectory in played:
+        np.testing.assert_array_equal(trajectory.observations, [[4.0]])
+        np.testing.assert_array_equal(trajectory.actions, [[5.0]])
+
+
 def test_collect_refuses_endless_episodes():
     with pytest.raises(ValueError, match="raise max_steps"):
         collect(JumpingEnv(), lambda observation: 0, max_steps=5)
@@ -86,6 +115,9 @@ def test_is_frozen_and_keeps_its_own_copy():
         ({"observations": np.zeros((2, 3)), "actions": np.zeros(2, int), "rewards": np.array([0, np.nan])}, "finite"),
         ({"observations": np.zeros((2, 3)), "actions": np.zeros(2, int), "rewards": np.zeros((2, 1))}, "shape"),
         ({"observations": np.zeros((2, 3)), "actions": np.array([[0.0], [np.inf]])}, "finite actions"),
+        ({"observations": np.zeros((2, 3)), "actions": np.array(["0", "1"])}, "expected actions as numbers"),
+        ({"observations": np.zeros((2, 3)), "actions": np.zeros((2, 1), complex)}, "expected actions as numbers"),
+        ({"observations": np.zeros((2, 3)), "policies": np.full((2, 3), 1 / 3, np.float16)}, "sum to 1"),
     ],
 )
 def test_bad_trajectories_are_explained(arguments, message):

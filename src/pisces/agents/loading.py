@@ -107,6 +107,11 @@ def load(run_folder: str | Path) -> JumpingPolicy | LinearPolicy | ControlPolicy
     folder = Path(run_folder)
     config = _read_config(folder / "config.json")
     path = folder / "checkpoint.safetensors"
+    if not path.exists() and (folder / "result.json").exists():
+        raise UserError(
+            f"expected a run with its checkpoint in {str(folder)!r}, got a finished one without: committed results, "
+            "runs of grid and cells of several lqr seeds have none; pisces train jumping|lqr|distracting makes one"
+        )
     if not path.exists():
         raise UserError(f"expected a checkpoint in {str(folder)!r}, got none; train the run first")
     tensors, numbers = load_checkpoint(path)

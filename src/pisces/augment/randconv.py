@@ -67,7 +67,7 @@ def apply_kernel(images: Tensor, kernel: Tensor | None) -> Tensor:
     Output pixel (y, x) sums over input pixels (y, x), (y, x + 1), (y + 1, x), (y + 1, x + 1), zeros outside.
 
     Args:
-        images: [n, frames * channels, H, W]; each group of `channels` is one frame.
+        images: [n, frames * channels, H, W], floating-point; each group of `channels` is one frame.
         kernel: [channels, channels, 2, 2], or None for the identity.
 
     Returns:
@@ -78,6 +78,8 @@ def apply_kernel(images: Tensor, kernel: Tensor | None) -> Tensor:
     channels = kernel.shape[0]
     if images.ndim != 4 or images.shape[1] % channels:
         raise UserError(f"expected images [n, frames * {channels}, H, W], got {tuple(images.shape)}")
+    if not images.is_floating_point():
+        raise UserError(f"expected images of floating-point numbers, got {images.dtype}; kernels have fractions")
     n, stacked, height, width = images.shape
     frames = functional.pad(images.reshape(-1, channels, height, width), (0, SIZE - 1, 0, SIZE - 1))
     return functional.conv2d(frames, kernel.to(images)).reshape(n, stacked, height, width)

@@ -227,9 +227,8 @@ def reproduce(
     """
     chosen = tuple(parse_seeds(seeds))
     sizes = sorted(distractors, reverse=True)
-    run_cells_with_display(
-        [make_config(method, size, chosen, preset) for size in sizes for method in methods], out, workers
-    )
+    cells = [make_config(method, size, chosen, preset) for size in sizes for method in methods]
+    run_cells_with_display(list(dict.fromkeys(cells)), out, workers)
 
 
 def run_cells_with_display(configs: Sequence[LQRConfig], out: Path, workers: int) -> None:

@@ -100,9 +100,7 @@ class RunFolder:
         except (FileExistsError, NotADirectoryError) as error:
             raise UserError(f"expected an output folder, got {str(root)!r}, which is or lies in a file") from error
         except OSError as error:
-            raise UserError(
-                f"expected a folder that can be written to, got {str(path)!r}: {error.strerror}"
-            ) from error
+            raise UserError(f"expected a folder that can be written to, got {str(path)!r}: {error.strerror}") from error
         folder = cls(path)
         if not folder.file(CONFIG).exists():
             write_atomically(folder.file(CONFIG), json.dumps(config.as_dict(), indent=1, sort_keys=True) + "\n")
@@ -162,13 +160,21 @@ class RunFolder:
         """Adds a line to the metrics."""
         with self.file(METRICS).open("a") as file:
             file.write(json.dumps(row, sort_keys=True) + "\n")
+            file.flush()
+            os.fsync(file.fileno())  # or a power cut could take the line and leave the checkpoint that follows it
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """Reads the whole lines of the metrics; a line cut off by a stop is left out."""
         if not self.file(METRICS).exists():
             return []
         lines = self.file(METRICS).read_text().split("\n")[:-1]
-        return [json.loads(line) for line in lines if line]
+        try:
+            return [json.loads(line) for line in lines if line]
+        except ValueError as error:
+            raise UserError(
+                f"expected lines of JSON in {str(self.file(METRICS))!r}, got a damaged file; "
+                "delete the run's folder to start it anew"
+            ) from error
 
     def keep_metrics(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Replaces the metrics, e.g. by those up to the checkpoint that a run goes on from."""

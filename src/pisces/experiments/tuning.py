@@ -80,7 +80,10 @@ class Study:
             self._study = self._open()
 
     def _open(self) -> Any:
-        url = f"sqlite:///{self.folder.file(STORAGE).absolute()}"
+        from sqlalchemy import URL  # Optuna brings it
+
+        # A path may hold what has a meaning in an address.
+        url = URL.create("sqlite", database=str(self.folder.file(STORAGE).absolute())).render_as_string()
         # Other processes may write for a moment; SQLite waits for them.
         storage = self.optuna.storages.RDBStorage(url, engine_kwargs={"connect_args": {"timeout": 120}})
         return self.optuna.create_study(
@@ -104,6 +107,13 @@ class Study:
         with self.folder.file(LOCKS).joinpath("study").open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    def forgive(self) -> None:
+        """Takes trials whose processes are gone for stopped, not for failed: their command may have ended with them."""
+        with self._alone():
+            for trial in self._running():
+                if not self._alive(trial.number):
+                    self.optuna.trial.Trial(self._study, trial._trial_id).set_user_attr(STOPPED, True)
 
     def work(self, trials: int) -> None:
         """Runs trials, one after the other, until so many have been started by all processes together."""

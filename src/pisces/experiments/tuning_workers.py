@@ -43,6 +43,7 @@ def tune(
     if trials < 1 or workers < 1:
         raise UserError(f"expected trials and workers of at least 1, got {trials} and {workers}")
     study = Study(config, out)
+    study.forgive()
     pool = [_start(config, out, trials) for _ in range(workers)]
     deaths = 0
     try:

@@ -27,7 +27,8 @@ def contrastive_metric_loss(
                        / (Gamma[i, p] exp(s[i, p] / temperature)
                           + sum_{j != p} (1 - Gamma[i, j]) exp(s[i, j] / temperature)) )
 
-    averaged over the anchors i. All is computed with logarithms, so that no metric, scale or temperature overflows.
+    averaged over the anchors i. Of several j that are nearest in the embeddings' precision, p(i) is the first. All is
+    computed with logarithms, so that no metric, scale or temperature overflows.
 
     Args:
         embeddings_x: embeddings of the anchors, [n, k].
@@ -45,8 +46,6 @@ def contrastive_metric_loss(
     """
     _check_arguments(embeddings_x, embeddings_y, metric, temperature, scale)
     similarity = _cosine_similarity(embeddings_x, embeddings_y) / temperature
-    # Under autocast similarities may have half precision, in which distances over the scale overflow.
-    similarity = similarity.to(torch.promote_types(similarity.dtype, torch.float32))
     metric = metric.detach().to(similarity)
     loss = _anchor_loss(similarity, metric, scale, weighted, match_within)
     if symmetric:
@@ -67,8 +66,9 @@ def simclr_loss(embeddings_x: Tensor, embeddings_y: Tensor, temperature: float) 
     Returns:
         The loss, a scalar.
     """
-    if embeddings_x.shape != embeddings_y.shape:
+    if embeddings_x.shape != embeddings_y.shape or len(embeddings_x) == 0:
         raise UserError(f"expected paired embeddings, got {tuple(embeddings_x.shape)} and {tuple(embeddings_y.shape)}")
+    _check_embeddings(embeddings_x, embeddings_y)
     _check_positive("temperature", temperature)
     similarity = _cosine_similarity(embeddings_y, embeddings_x) / temperature
     return functional.cross_entropy(similarity, torch.arange(len(similarity), device=similarity.device))
@@ -92,12 +92,16 @@ def _anchor_loss(
 
 
 def _cosine_similarity(x: Tensor, y: Tensor) -> Tensor:
-    return functional.normalize(x, dim=1) @ functional.normalize(y, dim=1).T
+    # Never in half precision, in which short vectors have no direction, and distances over a scale overflow.
+    x, y = (values.to(torch.promote_types(values.dtype, torch.float32)) for values in (x, y))
+    with torch.autocast(x.device.type, enabled=False):
+        return functional.normalize(x, dim=1) @ functional.normalize(y, dim=1).T
 
 
 def _check_arguments(x: Tensor, y: Tensor, metric: Tensor, temperature: float, scale: float) -> None:
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
-        raise UserError(f"expected embeddings [n, k] and [m, k], got {tuple(x.shape)} and {tuple(y.shape)}")
+    _check_embeddings(x, y)
+    if not isinstance(metric, Tensor):
+        raise UserError(f"expected the metric as a tensor, got {type(metric).__name__}; torch.from_numpy makes one")
     if metric.shape != (len(x), len(y)) or 0 in metric.shape:
         raise UserError(f"expected a metric of shape {(len(x), len(y))} without zeros, got {tuple(metric.shape)}")
     _check_positive("temperature", temperature)
@@ -105,6 +109,11 @@ def _check_arguments(x: Tensor, y: Tensor, metric: Tensor, temperature: float, s
     smallest = float(metric.detach().min())
     if not smallest >= 0:
         raise UserError(f"expected non-negative distances, got {smallest}")
+
+
+def _check_embeddings(x: Tensor, y: Tensor) -> None:
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
+        raise UserError(f"expected embeddings [n, k] and [m, k], got {tuple(x.shape)} and {tuple(y.shape)}")
 
 
 def _check_positive(name: str, value: float) -> None:

@@ -16,6 +16,9 @@ def metric_l2_loss(representations_x: Tensor, representations_y: Tensor, metric:
 
     loss = mean_{i, j} ( |f(x_i) - f(y_j)|_2 - metric[i, j] )^2
 
+    Distances come from inner products: in single precision those below about a thousandth of the representations' norms
+    are lost to rounding. Half precision is computed in single.
+
     Args:
         representations_x: [n, k].
         representations_y: [m, k].
@@ -24,13 +27,15 @@ def metric_l2_loss(representations_x: Tensor, representations_y: Tensor, metric:
     Returns:
         The loss, a scalar.
     """
-    if metric.shape != (len(representations_x), len(representations_y)) or 0 in metric.shape:
-        expected = (len(representations_x), len(representations_y))
-        raise UserError(f"expected a metric of shape {expected} without zeros, got {tuple(metric.shape)}")
-    squares = (
-        representations_x.square().sum(dim=1)[:, None]
-        + representations_y.square().sum(dim=1)[None, :]
-        - 2 * representations_x @ representations_y.T
-    )
+    x, y = representations_x, representations_y
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
+        raise UserError(f"expected representations [n, k] and [m, k], got {tuple(x.shape)} and {tuple(y.shape)}")
+    if metric.shape != (len(x), len(y)) or 0 in metric.shape:
+        raise UserError(f"expected a metric of shape {(len(x), len(y))} without zeros, got {tuple(metric.shape)}")
+    if not torch.isfinite(metric).all():
+        raise UserError("expected finite distances, got NaN or infinity")
+    x, y = (values.to(torch.promote_types(values.dtype, torch.float32)) for values in (x, y))
+    with torch.autocast(x.device.type, enabled=False):
+        squares = x.square().sum(dim=1)[:, None] + y.square().sum(dim=1)[None, :] - 2 * x @ y.T
     distance = torch.sqrt(squares.clamp_min(SMALLEST_SQUARE))
     return (distance - metric.detach().to(distance)).square().mean()

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import gymnasium as gym
 import numpy as np
@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pisces.errors import UserError
+from pisces.errors import UserError, unknown_name
 from pisces.metrics.behaviour import TrajectoryCost, behaviour_cost, trajectory_metric
 from pisces.metrics.sequence import Last
 from pisces.trajectories import Trajectory, collect
@@ -59,7 +59,8 @@ class TrajectoryPairs:
     Args:
         environments: for each environment its trajectory, or several of them.
         discount: of the metric, in [0, 1).
-        cost: the cost at one step, a function of two trajectories; without it the metric is PSM.
+        cost: the cost at one step, a function of two trajectories that is the same in both directions; without it the
+            metric is PSM.
         last: what follows the last pair of states; see `pisces.metrics.sequence_metric`.
         states: at most this many states of each trajectory are drawn, at random; None for all.
         seed: a seed, or a generator to draw from.
@@ -79,6 +80,8 @@ class TrajectoryPairs:
         folder: str | Path | None = None,
     ) -> None:
         check_discount(discount)
+        if last not in get_args(Last):
+            raise unknown_name("last", last, get_args(Last))
         if states is not None and states < 1:
             raise UserError(f"expected at least one state per trajectory, got {states}")
         self.generator = np.random.default_rng(seed)
@@ -139,7 +142,7 @@ class TrajectoryPairs:
         )
 
     def metric(self, x: tuple[int, int], y: tuple[int, int]) -> NDArray[np.float64]:
-        """Distances between the states of two trajectories, each given as (environment, number), [n, m]."""
+        """Distances between the states of two trajectories, each given as (environment, number), [n, m]; read-only."""
         if x[0] == y[0]:
             raise UserError(f"expected trajectories of two environments, got two of environment {x[0]}")
         if x[0] > y[0]:
@@ -151,7 +154,9 @@ class TrajectoryPairs:
             if not self._keep(start, found):
                 return found
             self._known.add((x, y))
-        return self._store[start : start + shape[0] * shape[1]].reshape(shape)
+        kept = self._store[start : start + shape[0] * shape[1]].reshape(shape)
+        kept.setflags(write=False)  # others will be given the same numbers
+        return kept
 
     def _keep(self, start: int, found: NDArray[np.float64]) -> bool:
         """Keeps a metric; not if the disk is full, where a write through the mapping would end the process."""
@@ -186,17 +191,28 @@ def _check_groups(
     if empty:
         raise UserError(f"expected at least one trajectory per environment, got none of environment {empty[0]}")
     first = groups[0][0]
+    kinds: dict[tuple[Any, ...], Trajectory] = {}
     for trajectory in itertools.chain.from_iterable(groups):
         if trajectory.observations.shape[1:] != first.observations.shape[1:]:
             shapes = f"{first.observations.shape[1:]} and {trajectory.observations.shape[1:]}"
             raise UserError(f"expected observations of one shape, got {shapes}")
-        # One pair of states tells whether the cost can compare the two action spaces.
-        cost(_start(first), _start(trajectory))
+        kinds.setdefault(_kind(trajectory), _start(trajectory))
+    # One pair of states tells whether the cost can compare two action spaces.
+    for one, two in itertools.combinations_with_replacement(kinds.values(), 2):
+        cost(one, two)
     return groups
+
+
+def _kind(trajectory: Trajectory) -> tuple[Any, ...]:
+    """What is recorded of each state, and its type and shape."""
+    values = [getattr(trajectory, name) for name in FIELDS]
+    return tuple(None if value is None else (value.dtype, value.shape[1:]) for value in values)
 
 
 def _mapped(size: int, folder: str | Path | None) -> tuple[NDArray[np.float64], int]:
     """Room for numbers in a file, to be read, and the file's descriptor, to be written to."""
+    if folder is not None and not Path(folder).is_dir():
+        raise UserError(f"expected a folder for metrics, got {str(folder)!r}, which is not a folder")
     # The file has no name, so it is gone when the mapping and the descriptor are.
     with tempfile.TemporaryFile(dir=folder, prefix="pisces-metric-") as file:
         return np.memmap(file, np.float64, "w+", shape=(size,)), os.dup(file.fileno())

@@ -120,14 +120,14 @@ def diagnose(
     labels = [str(index) for index in range(len(unseen))] if names is None else list(names)
     if len(labels) != len(unseen):
         raise UserError(f"expected {len(unseen)} names, got {len(labels)}")
-    known = np.concatenate([_embedded(embed, trajectory.observations) for trajectory in training])
+    known = np.concatenate([_embedded(embed, trajectory.observations, len(trajectory)) for trajectory in training])
     entries = []
     for name, trajectory in zip(labels, unseen, strict=True):
         metric = np.concatenate([trajectory_metric(x, trajectory, discount, cost) for x in training])
-        neighbours = _neighbours(known, _embedded(embed, trajectory.observations))
+        neighbours = _neighbours(known, _embedded(embed, trajectory.observations, len(trajectory)))
         invariance = None
         if augment is not None:
-            moved = _neighbours(known, _embedded(embed, augment(trajectory.observations)))
+            moved = _neighbours(known, _embedded(embed, augment(trajectory.observations), len(trajectory)))
             invariance = float((moved == neighbours).mean())
         bound = float(transfer_bound(metric, discount)[0]) if _is_discrete(trajectory, cost) else None
         entries.append(_entry(name, metric, neighbours, threshold, bound, invariance))
@@ -155,10 +155,10 @@ def _entry(
     )
 
 
-def _embedded(embed: Embed, observations: NDArray[Any]) -> NDArray[Any]:
+def _embedded(embed: Embed, observations: NDArray[Any], states: int) -> NDArray[Any]:
     embeddings = np.asarray(embed(observations))
-    if embeddings.ndim != 2 or len(embeddings) != len(observations):
-        raise UserError(f"expected embeddings [{len(observations)}, k] of as many observations, got {embeddings.shape}")
+    if embeddings.ndim != 2 or len(embeddings) != states:
+        raise UserError(f"expected embeddings [{states}, k] of as many observations, got {embeddings.shape}")
     return embeddings
 
 

@@ -16,7 +16,7 @@ from pisces.metrics.markov_pairs import Pairs, all_pairs, reached_pairs
 from pisces.metrics.markov_progress import ProgressBar
 from pisces.metrics.markov_solver import Progress, Solver
 from pisces.metrics.markov_workers import Workers
-from pisces.metrics.mdp import FiniteMDP
+from pisces.metrics.mdp import FiniteMDP, reward_rounding
 from pisces.metrics.planning import given_or_optimal
 from pisces.validation import check_discount
 
@@ -115,7 +115,8 @@ def pi_bisimulation_metric(
     x, y = _policies(mdp_x, policy_x, mdp_y, policy_y, discount)
     side_x = (mdp_x.policy_chain(x), mdp_x.policy_rewards(x)[:, None])
     side_y = side_x if y is x else (mdp_y.policy_chain(y), mdp_y.policy_rewards(y)[:, None])
-    return _solve((side_x, side_y), [_of_column(cost, 0)], discount, tolerance, pairs, threads, progress)
+    rounding = reward_rounding(mdp_x, mdp_y)
+    return _solve((side_x, side_y), [_of_column(cost, 0)], discount, tolerance, pairs, threads, progress, rounding)
 
 
 def bisimulation_metric(
@@ -183,6 +184,7 @@ def _solve(
     requested: ArrayLike | None,
     threads: int | None,
     progress: bool | Progress,
+    cost_rounding: float = 0.0,
 ) -> MetricResult:
     if not tolerance > 0:
         raise UserError(f"expected a tolerance > 0, got {tolerance}")
@@ -196,7 +198,8 @@ def _solve(
     packed = np.stack([table[chosen] for table in tables], axis=1).ravel()
     del tables, chosen  # large beside what the solver needs
     with Workers(threads, CHUNK) as workers, _reporting(progress, tolerance) as report:
-        solver = Solver(x.chain, y.chain, pairs, packed, discount, workers)
+        solver = Solver(x.chain, y.chain, pairs, packed, float(discount), workers)
+        solver.cost_rounding = cost_rounding
         solver.merged = len(x.member) < chain_x.states or len(y.member) < chain_y.states
         solution = solver.solve(tolerance, report)
         matrix = solver.matrix(solution.values)

@@ -74,7 +74,7 @@ class Solver:
         cells = np.empty(total, np.uint8 if widest <= 16 else np.uint32)
         shift = 4 if widest <= 16 else 16
         best = np.zeros(count, np.uint8 if actions <= 1 << 8 else np.int32)
-        chains, limit = (chain_x.arrays, chain_y.arrays), np.full(count * actions, -1.0, np.float32)
+        chains, limit = (chain_x.arrays, chain_y.arrays), np.full(count * actions, -1.0)
         self._data = (*self._lists, *chains, cost, offset, cells, np.empty(total), shift, best, limit)
         shares = 2 if count >= SHARE_SIZE else 1
         self._cuts = [count * share // shares for share in range(shares + 1)]
@@ -82,6 +82,8 @@ class Solver:
         self._cost_bound = float(kernels.largest(cost))
         self.merged = False
         """Whether states were merged before, which adds their rows' last digits to the error."""
+        self.cost_rounding = 0.0
+        """What rounding has added to the costs."""
         self._values, self._image, self._frozen = np.zeros(count), np.empty(count), np.zeros(count)
         self._drift = 0.0
         depth = min(MIXING_DEPTH, MIXING_ENTRIES // max(1, count))
@@ -102,7 +104,7 @@ class Solver:
                 return Solution(self._image, error, rounds)
             if change <= hidden:
                 raise UserError(
-                    f"expected a tolerance of at least {error:.1e}, the rounding error here, got {tolerance}"
+                    f"expected a tolerance of at least {1.1 * error:.1e}, the rounding error here, got {tolerance}"
                 )
             if change > self._discount * best:  # policy iteration made no headway: value iteration always does
                 plain, patience = patience, 2 * patience
@@ -117,7 +119,8 @@ class Solver:
         # What rounding can hide in one round: pivots not worth while, sums of masses and distances, merged rows.
         largest = max(float(kernels.largest(values)) for values in (self._image, self._frozen))
         width = self._chain_x.widest + self._chain_y.widest
-        return largest * (REDUCED_COST + 8 * width * 2.0**-53 + self.merged * width / MASS_UNIT)
+        hidden = largest * (REDUCED_COST + 8 * width * 2.0**-53 + self.merged * width / MASS_UNIT)
+        return hidden + self.cost_rounding
 
     def _slack(self) -> float:
         return REDUCED_COST * float(kernels.largest(self._values))

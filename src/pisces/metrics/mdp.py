@@ -29,7 +29,7 @@ class FiniteMDP:
 
     transitions: Any
     """Next-state probabilities: dense [S, A, S], sparse [S * A, S] with row state * A + action, or a list of A sparse
-    matrices [S, S]. Stored as a scipy CSR array [S * A, S]."""
+    matrices [S, S]. Stored as a scipy CSR array [S * A, S] whose rows are scaled to sum to 1."""
 
     rewards: Any
     """Expected rewards, [S, A]; [S] if they don't depend on the action. Stored as float64 [S, A]."""
@@ -45,7 +45,7 @@ class FiniteMDP:
                 f"expected transitions for {rewards.shape[0]} states and {rewards.shape[1]} actions as in the rewards, "
                 f"got {rows.shape[0]} rows (state, action) over {rows.shape[1]} next states"
             )
-        _check_rows(rows, actions)
+        rows = _scaled_rows(rows, actions)
         wrong = np.argwhere(~np.isfinite(rewards))
         if wrong.size:
             state, action = wrong[0]
@@ -148,7 +148,10 @@ class FiniteMDP:
 
 
 def check_policy(policy: ArrayLike, mdp: FiniteMDP) -> FloatArray:
-    """Returns a policy as float64 [S, A], or tells what is wrong with it. Integer actions [S] are accepted."""
+    """Returns a policy as float64 [S, A] whose rows are scaled to sum to 1, or tells what is wrong with it.
+
+    Integer actions [S] are accepted.
+    """
     values = np.asarray(policy)
     if values.shape == (mdp.states,) and np.issubdtype(values.dtype, np.integer):
         if values.min() < 0 or values.max() >= mdp.actions:
@@ -158,7 +161,12 @@ def check_policy(policy: ArrayLike, mdp: FiniteMDP) -> FloatArray:
         raise UserError(f"expected a policy of shape [{mdp.states}, {mdp.actions}], got {list(values.shape)}")
     weights = values.astype(np.float64)
     check_probabilities("action probabilities", weights)
-    return weights
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def reward_rounding(mdp_x: FiniteMDP, mdp_y: FiniteMDP) -> float:
+    """What rounding can add to the difference of two expected rewards under policies."""
+    return sum(2.0**-52 * (mdp.actions + 2) * float(np.abs(mdp.rewards).max()) for mdp in (mdp_x, mdp_y))
 
 
 def _as_rows(transitions: Any, reward_shape: tuple[int, ...]) -> tuple[scipy.sparse.csr_array, int]:
@@ -180,7 +188,8 @@ def _as_rows(transitions: Any, reward_shape: tuple[int, ...]) -> tuple[scipy.spa
     return scipy.sparse.csr_array(dense.reshape(-1, dense.shape[2])), dense.shape[1]
 
 
-def _check_rows(rows: scipy.sparse.csr_array, actions: int) -> None:
+def _scaled_rows(rows: scipy.sparse.csr_array, actions: int) -> scipy.sparse.csr_array:
+    """Rows that sum to 1 in all digits, from rows that do so within the tolerance; raises if they don't."""
     bad = np.flatnonzero(~np.isfinite(rows.data) | (rows.data < 0))
     if bad.size:
         row = int(np.searchsorted(rows.indptr, bad[0], side="right")) - 1
@@ -191,6 +200,11 @@ def _check_rows(rows: scipy.sparse.csr_array, actions: int) -> None:
     if wrong.size:
         place = f"state {wrong[0] // actions}, action {wrong[0] % actions}"
         raise UserError(f"expected next-state probabilities that sum to 1, got a sum of {sums[wrong[0]]} at {place}")
+    entries = np.diff(rows.indptr)
+    # Rows that differ by rounding alone stay as they are, so that a saved MDP is the same when it is loaded.
+    sums[np.abs(sums - 1) <= 2.0**-52 * entries] = 1.0
+    data = rows.data / np.repeat(sums, entries)
+    return scipy.sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
 
 
 def _stored_rows(arrays: dict[str, NDArray[Any]], path: Any) -> scipy.sparse.csr_array:
@@ -199,7 +213,7 @@ def _stored_rows(arrays: dict[str, NDArray[Any]], path: Any) -> scipy.sparse.csr
         parts = (arrays["probability"], arrays["next_state"], arrays["pointer"])
         rows = scipy.sparse.csr_array(parts, shape=(states * actions, states))
         rows.check_format(full_check=True)
-    except (ValueError, TypeError, IndexError) as error:
+    except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
         raise UserError(f"expected consistent sparse arrays in {path}, got: {error}") from None
     return rows
 

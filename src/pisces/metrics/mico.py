@@ -10,7 +10,7 @@ from pisces.errors import UserError
 from pisces.metrics.costs import Cost, reward_difference
 from pisces.metrics.markov import MetricResult, cost_table
 from pisces.metrics.markov_chain import Chain
-from pisces.metrics.mdp import FiniteMDP
+from pisces.metrics.mdp import FiniteMDP, reward_rounding
 from pisces.metrics.planning import given_or_optimal
 
 FloatArray = NDArray[np.float64]
@@ -47,7 +47,8 @@ def mico_distance(
         raise UserError(f"expected a tolerance > 0, got {tolerance}")
     x, y = given_or_optimal(policy_x, mdp_x, discount), given_or_optimal(policy_y, mdp_y, discount)
     costs = cost_table(cost, mdp_x.policy_rewards(x), mdp_y.policy_rewards(y))
-    return _iterate(_matrix(mdp_x.policy_chain(x)), _matrix(mdp_y.policy_chain(y)), costs, discount, tolerance)
+    rows_x, rows_y = _matrix(mdp_x.policy_chain(x)), _matrix(mdp_y.policy_chain(y))
+    return _iterate(rows_x, rows_y, costs, float(discount), tolerance, reward_rounding(mdp_x, mdp_y))
 
 
 def _matrix(chain: Chain) -> scipy.sparse.csr_array:
@@ -55,7 +56,12 @@ def _matrix(chain: Chain) -> scipy.sparse.csr_array:
 
 
 def _iterate(
-    rows_x: scipy.sparse.csr_array, rows_y: scipy.sparse.csr_array, costs: FloatArray, discount: float, tolerance: float
+    rows_x: scipy.sparse.csr_array,
+    rows_y: scipy.sparse.csr_array,
+    costs: FloatArray,
+    discount: float,
+    tolerance: float,
+    cost_rounding: float,
 ) -> MetricResult:
     # T(U + constant) = T(U) + discount * constant, so the middle of the residual is removed at once, and the error is
     # half its range: chains that forget their start need few sweeps even near discount 1.
@@ -67,10 +73,13 @@ def _iterate(
         shift = discount / (1 - discount) * (low + high) / 2
         image += shift
         largest = float(np.abs(image).max())
-        hidden = 2.0**-53 * largest * 8 * max(2, *(int(np.diff(rows.indptr).max()) for rows in (rows_x, rows_y)))
+        widest = max(2, *(int(np.diff(rows.indptr).max()) for rows in (rows_x, rows_y)))
+        hidden = 2.0**-53 * largest * 8 * widest + cost_rounding
         error = (discount * (high - low) / 2 + hidden) / (1 - discount)
         if error <= tolerance:
             return MetricResult(image, error, iterations)
         if discount * (high - low) / 2 <= hidden:
-            raise UserError(f"expected a tolerance of at least {error:.1e}, the rounding error here, got {tolerance}")
+            raise UserError(
+                f"expected a tolerance of at least {1.1 * error:.1e}, the rounding error here, got {tolerance}"
+            )
         distance = image

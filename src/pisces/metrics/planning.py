@@ -47,7 +47,7 @@ def value_iteration(mdp: FiniteMDP, discount: float, tolerance: float = 1e-9) ->
     check_discount(discount)
     if not tolerance > 0:
         raise UserError(f"expected a tolerance > 0, got {tolerance}")
-    values = np.zeros(mdp.states)
+    values, greedy = np.zeros(mdp.states), np.full(mdp.states, -1)
     scale = float(np.abs(mdp.rewards).max()) or 1.0
     floor = 512 * 2.0**-53 * scale / (1 - discount) ** 2
     while True:
@@ -55,9 +55,11 @@ def value_iteration(mdp: FiniteMDP, discount: float, tolerance: float = 1e-9) ->
         best = quality.max(axis=1)
         choice = np.argmax(quality >= best[:, None] - tolerance * scale, axis=1)
         error = float(np.abs(best - values).max()) / (1 - discount) + floor
-        if error <= max(tolerance * scale, 2 * floor):
+        last, greedy = greedy, np.argmax(quality, axis=1)
+        # A policy that is greedy for its own values is the best there is, whatever digits rounding left over.
+        if error <= max(tolerance * scale, 2 * floor) or np.array_equal(greedy, last):
             return Plan(np.eye(mdp.actions)[choice], best, error)
-        values = policy_values(mdp, np.eye(mdp.actions)[np.argmax(quality, axis=1)], discount)
+        values = policy_values(mdp, greedy, discount)
 
 
 def optimal_policy(mdp: FiniteMDP, discount: float) -> FloatArray:

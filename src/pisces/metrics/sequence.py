@@ -38,7 +38,9 @@ def sequence_metric(cost: ArrayLike, discount: float, last: Last = "self-loop") 
     check_finite("costs", costs)
     factor = _last_factor(discount, last)
     distance = np.empty_like(costs)
-    _reverse_pass(costs.reshape(-1, *costs.shape[-2:]), discount, factor, distance.reshape(-1, *costs.shape[-2:]))
+    _reverse_pass(
+        costs.reshape(-1, *costs.shape[-2:]), float(discount), factor, distance.reshape(-1, *costs.shape[-2:])
+    )
     return distance
 
 
@@ -53,7 +55,11 @@ def sequence_metrics(costs: Sequence[ArrayLike], discount: float, last: Last = "
     Returns:
         One distance matrix [n_k, m_k] per pair, in the order of `costs`.
     """
+    _last_factor(discount, last)
     matrices = [np.asarray(cost, dtype=np.float64) for cost in costs]
+    wrong = [matrix.shape for matrix in matrices if matrix.ndim != 2]
+    if wrong:
+        raise UserError(f"expected one cost matrix [n, m] per pair, got one of shape {wrong[0]}")
     groups: dict[tuple[int, ...], list[int]] = {}
     for index, matrix in enumerate(matrices):
         groups.setdefault(matrix.shape, []).append(index)
@@ -68,7 +74,7 @@ def _last_factor(discount: float, last: str) -> float:
     check_discount(discount)
     if last not in ("self-loop", "stop"):
         raise unknown_name("last", last, ("self-loop", "stop"))
-    return 1 / (1 - discount) if last == "self-loop" else 1.0
+    return 1 / (1 - float(discount)) if last == "self-loop" else 1.0
 
 
 @numba.njit(cache=True, nogil=True)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost, total_variation
-from pisces.metrics.markov import MetricResult
+from pisces.metrics.markov import MetricResult, cost_table
 from pisces.metrics.markov_chain import Chain
 from pisces.metrics.mdp import FiniteMDP
 from pisces.metrics.planning import given_or_optimal
@@ -64,10 +64,12 @@ def sinkhorn_metric(
 
     if not (regularization > 0 and steps >= 1 and max_sweeps >= 1):
         raise UserError(f"expected regularization > 0, steps, sweeps >= 1, got {regularization}, {steps}, {max_sweeps}")
+    if not tolerance > 0:
+        raise UserError(f"expected a tolerance > 0, got {tolerance}")
     x, y = given_or_optimal(policy_x, mdp_x, discount), given_or_optimal(policy_y, mdp_y, discount)
     rows = [_padded(mdp.policy_chain(policy)) for mdp, policy in ((mdp_x, x), (mdp_y, y))]
     (next_x, p), (next_y, q) = [(torch.tensor(a, device=device), torch.tensor(b, device=device)) for a, b in rows]
-    costs = torch.tensor(np.asarray(cost(x, y), dtype=np.float64), device=device)
+    costs = torch.tensor(cost_table(cost, x, y), device=device)
     distance, best, since, sweeps = costs.clone(), (np.inf, costs), 0, 0
     while sweeps < max_sweeps and since < PATIENCE and best[0] > tolerance:
         sweeps += 1
@@ -126,7 +128,8 @@ def _feasible_value(plan: Tensor, cost: Tensor, p: Tensor, q: Tensor) -> Tensor:
     # Shrinks rows and columns that carry too much and spreads what is then missing in proportion.
     plan = plan * (p / plan.sum(dim=-1, keepdim=True).clamp_min(1e-300)).clamp_max(1.0)
     plan = plan * (q / plan.sum(dim=-2, keepdim=True).clamp_min(1e-300)).clamp_max(1.0)
-    missing_p, missing_q = p - plan.sum(dim=-1, keepdim=True), q - plan.sum(dim=-2, keepdim=True)
-    total = missing_p.sum(dim=-2, keepdim=True).clamp_min(1e-300)
-    plan = plan + missing_p * missing_q / total
+    # Rounding may leave a little less than nothing missing.
+    missing_p = (p - plan.sum(dim=-1, keepdim=True)).clamp_min(0.0)
+    missing_q = (q - plan.sum(dim=-2, keepdim=True)).clamp_min(0.0)
+    plan = plan + missing_p / missing_p.sum(dim=-2, keepdim=True).clamp_min(1e-300) * missing_q
     return (plan * cost).sum(dim=(-2, -1))

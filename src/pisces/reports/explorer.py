@@ -131,7 +131,7 @@ def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
     run = group[0]
     values = [float(one.result[one.headline]) for one in group]
     told, interval = summarize(values), mean_interval(values)
-    percent = run.experiment == "jumping"
+    jumps, percent = run.experiment == "jumping", run.headline.endswith("percent")
     ends = (None, None) if interval is None else (interval.low, interval.high)
     if percent and interval is not None:
         ends = (max(interval.low, 0.0), min(interval.high, 100.0))
@@ -144,7 +144,7 @@ def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
         "experiment": run.experiment,
         "measure": MEASURES[run.headline],
         "colors": bool(config.get("colors")),
-        "grids": percent,
+        "grids": jumps,
         "config": config,
         "paper": _paper(run),
         "summary": {

@@ -17,6 +17,8 @@ from pisces.reports.tables import in_order, percent_interval
 
 Result = Mapping[str, Any]
 FloatArray = NDArray[np.float64]
+LINE_STYLES = ("-", "--", ":")
+"""A curve that finds all colours taken has the next of these."""
 
 
 def median_grid(results: Sequence[Result], title: str, color: str) -> Figure:
@@ -48,11 +50,13 @@ def banded_curves(groups: Mapping[str, Sequence[Result]], value: str, title: str
     figure = Figure(figsize=(8.6, 3.4), layout="constrained")
     axes = figure.subplots()
     for number, (name, results) in enumerate(groups.items()):
-        color = LINE_COLORS[number % len(LINE_COLORS)]
+        turn, place = divmod(number, len(LINE_COLORS))
+        color, style = LINE_COLORS[place], LINE_STYLES[turn % len(LINE_STYLES)]
         iterations, rows = curve_matrix(results, value)
         low, middle, high = np.percentile(rows, [25, 50, 75], axis=0)
         axes.fill_between(iterations, low, high, color=color, alpha=0.2, linewidth=0)
-        axes.plot(iterations, middle, color=color, marker=".", label=plain_text(f"{name} (n={len(rows)})"))
+        label = plain_text(f"{name} (n={len(rows)})")
+        axes.plot(iterations, middle, color=color, linestyle=style, marker=".", label=label)
     axes.set_ylim(0, 100)
     axes.set_xlabel("iteration")
     axes.set_ylabel("unseen tasks solved (%)")

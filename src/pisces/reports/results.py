@@ -8,16 +8,20 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import orjson
 
 from pisces.envs.grids import all_tasks
 from pisces.envs.jumping import AGENT_WIDTH
 from pisces.errors import UserError
+from pisces.experiments.distracting import DistractingConfig
+from pisces.experiments.grid_transfer import GridConfig
+from pisces.experiments.jumping import JumpingConfig
+from pisces.experiments.lqr import LQRConfig
 from pisces.experiments.store import CHECKPOINT, RESULT, RUN_INFO
 
 HEADLINES: Mapping[str, str] = {
@@ -28,6 +32,12 @@ HEADLINES: Mapping[str, str] = {
     "test_levels_percent": "grid",
 }
 """The number that a result is judged by, and the experiment that it tells of."""
+CONFIGS: Mapping[str, type] = {
+    "jumping": JumpingConfig,
+    "lqr": LQRConfig,
+    "distracting": DistractingConfig,
+    "grid": GridConfig,
+}
 GRID_NUMBERS = ("train_levels_percent", "validation_levels_percent", "test_levels_percent")
 TASK_KEYS = {"obstacle_position", "floor_height", "color"}
 
@@ -67,11 +77,14 @@ class StoredRun:
         """The experiment's name."""
         return HEADLINES[self.headline]
 
-    @property
+    @cached_property
     def setting(self) -> str:
-        """The config without the seed, as canonical JSON: runs that agree in it differ by chance alone."""
+        """The config without the seed, as canonical JSON: runs that agree in it differ by chance alone.
+
+        Settings that were not there yet when a run was made have the defaults that keep it what it was.
+        """
         rest = {name: value for name, value in self.config.items() if name not in ("seed", "seeds")}
-        return json.dumps(rest, sort_keys=True)
+        return json.dumps(_with_defaults(rest, CONFIGS[self.experiment]), sort_keys=True)
 
     @property
     def has_checkpoint(self) -> bool:
@@ -135,6 +148,23 @@ def read_runs(roots: Sequence[Path]) -> StoredRuns:
                 chosen[key] = run
     order = sorted(chosen.values(), key=lambda run: (run.experiment, run.setting, int(run.config["seed"])))
     return StoredRuns(tuple(order), tuple(skipped))
+
+
+def _with_defaults(stored: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """A stored config with the entries of its class, and of the classes within it, that it lacks."""
+    plain, nested = _defaults(kind)
+    values = {**plain, **stored}
+    known = {name: values[name] for name in nested if isinstance(values.get(name), dict)}
+    return values | {name: _with_defaults(value, nested[name]) for name, value in known.items()}
+
+
+@cache
+def _defaults(kind: type) -> tuple[dict[str, Any], dict[str, type]]:
+    """The defaults of a config's fields, and those fields that are dataclasses themselves."""
+    known = fields(kind)
+    hints = get_type_hints(kind)
+    plain = {field.name: field.default for field in known if field.default is not MISSING}
+    return plain, {field.name: hints[field.name] for field in known if is_dataclass(hints[field.name])}
 
 
 @cache

@@ -33,8 +33,9 @@ def collect(
     observation, _ = env.reset(seed=seed)
     observations, actions, rewards = [], [], []
     for _ in range(max_steps):
+        # Copies, before others see them: environments and policies may change an array, or use it again.
+        observations.append(np.array(observation))
         action = policy(observation)
-        observations.append(np.array(observation))  # copies: environments and policies may use an array again
         actions.append(np.array(action))
         observation, reward, terminated, truncated, _ = env.step(action)
         rewards.append(float(reward))
@@ -61,8 +62,9 @@ def play_episodes(
         actions = policy(np.stack([observations[index] for index in running]))
         going_on = []
         for index, action in zip(running, actions, strict=True):
+            records[index].decide(observations[index], action)
             observation, reward, terminated, truncated, _ = environments[index].step(action)
-            records[index].add(observations[index], action, float(reward))
+            records[index].rewards.append(float(reward))
             observations[index] = np.array(observation)
             if not (terminated or truncated):
                 going_on.append(index)
@@ -91,11 +93,13 @@ def collect_vector(
         raise UserError(f"expected observations as one array, got {type(observations).__name__}")
     records, running = [_Record() for _ in range(env.num_envs)], np.ones(env.num_envs, dtype=bool)
     for _ in range(max_steps):
-        actions = np.asarray(policy(observations))
         seen = observations.copy()  # a vector environment may write the next observations into the same array
+        actions = np.asarray(policy(observations))
+        for index in np.flatnonzero(running):
+            records[index].decide(seen[index], actions[index])
         observations, rewards, terminated, truncated, _ = env.step(actions)
         for index in np.flatnonzero(running):
-            records[index].add(seen[index], actions[index], float(rewards[index]))
+            records[index].rewards.append(float(rewards[index]))
         running &= ~(np.asarray(terminated) | np.asarray(truncated))
         if not running.any():
             return [record.trajectory() for record in records]
@@ -110,10 +114,10 @@ class _Record:
         self.actions: list[Any] = []
         self.rewards: list[float] = []
 
-    def add(self, observation: Any, action: Any, reward: float) -> None:
+    def decide(self, observation: Any, action: Any) -> None:
+        """Adds a decision; its reward is to follow."""
         self.observations.append(observation)
-        self.actions.append(np.array(action))  # a policy may use its array again
-        self.rewards.append(reward)
+        self.actions.append(np.array(action))  # a policy may use its array again, an environment may change it
 
     def trajectory(self) -> Trajectory:
         return Trajectory(np.stack(self.observations), np.stack(self.actions), rewards=np.asarray(self.rewards))

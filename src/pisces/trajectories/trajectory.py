@@ -50,6 +50,8 @@ class Trajectory:
             value = getattr(self, name)
             if value is not None and len(np.atleast_1d(value)) != length:
                 raise UserError(f"expected {name} for {length} observations, got {len(np.atleast_1d(value))}")
+            if value is not None and value.dtype.kind not in "biuf":
+                raise UserError(f"expected {name} as numbers, got {value.dtype}")
         if self.policies is not None:
             check_probabilities("policies", self.policies)
         if self.rewards is not None:

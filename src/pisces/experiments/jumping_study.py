@@ -94,7 +94,9 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
     "epsilon": (Batch(("randconv+pse",), seeds="0-2", epsilons=EPSILONS),),
     "coin": (
         Batch(("randconv",), changes={"coin": "run"}),
-        Batch(("randconv",), changes={"pass_probability": 0.0}),
+        # More than five, because the first five are far above the mean of the coin at every call.
+        Batch(("randconv",), seeds="0-9", changes={"pass_probability": 0.0}),
+        Batch(("randconv+pse",), changes={"coin": "run"}),
     ),
     "tasks": (Batch(("randconv", "randconv+pse"), training_tasks=FEWER_TASKS),),
     "loss": (

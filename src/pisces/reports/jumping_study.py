@@ -10,6 +10,7 @@ from pisces.experiments.jumping_study import COLORS_WITH_TABLE_1, STUDY
 from pisces.reports.jumping_tables import COLOR_SPREAD, color_table, epsilon_table, table_1, table_2
 from pisces.reports.jumping_variants import (
     COIN,
+    COIN_WITH_PSES,
     COLOR_GAINS,
     COLOR_VARIANTS,
     EARLY_GAINS,
@@ -114,6 +115,11 @@ def color_section(results: Rows) -> str:
     return f"{body(color_table)(results)}\n{markdown(['variant', 'red', 'green'], rows)}"
 
 
+def coin_section(results: Rows) -> str:
+    """RandConv's coin at every call and once per run, without and with PSEs."""
+    return "\n".join(variant_table(variants, paired=True)(results) for variants in (COIN, COIN_WITH_PSES))
+
+
 def tasks_table(results: Rows) -> str:
     """Unseen tasks solved after training on fewer tasks of the wide grid."""
     rows = []
@@ -194,7 +200,7 @@ SECTIONS: Mapping[str, Callable[[Rows], str]] = {
     "jumping_colors": part_section("colors", color_section),
     "jumping_epsilon": part_section("epsilon", body(epsilon_table)),
     "jumping_recipe": part_section("recipe", variant_table(RECIPE)),
-    "jumping_coin": part_section("coin", variant_table(COIN, paired=True)),
+    "jumping_coin": part_section("coin", coin_section),
     "jumping_tasks": part_section("tasks", tasks_table),
     "jumping_loss": part_section("loss", variant_table(LOSS, paired=True)),
     "jumping_gains": gain_table,

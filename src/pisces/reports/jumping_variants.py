@@ -28,6 +28,10 @@ COIN: Sequence[Variant] = (
     Variant("one coin per run (the published code)", "randconv", "coin=run"),
     Variant("always augmented", "randconv", "pass_probability=0.0"),
 )
+COIN_WITH_PSES: Sequence[Variant] = (
+    Variant("with PSEs, a coin at every call (ours)", "randconv+pse"),
+    Variant("with PSEs, one coin per run (the published code)", "randconv+pse", "coin=run"),
+)
 LOSS: Sequence[Variant] = (
     Variant("Eq. 4, both directions, discount 0.999", "randconv+pse"),
     Variant("without weights", "randconv+pse", "weighted=False"),

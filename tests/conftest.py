@@ -1,6 +1,7 @@
 """Settings of the test run, and run folders without training."""
 
 import json
+import signal
 from dataclasses import asdict
 
 import numpy as np
@@ -10,6 +11,9 @@ from hypothesis import settings
 # Compiled kernels make the first example slow; what is slow belongs in benchmarks/, not in deadlines.
 settings.register_profile("pisces", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("pisces")
+
+# A shell that starts the tests in the background has Ctrl-C ignored; they and what they start are to hear it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def made_up_result(config, share=0.7):

@@ -108,7 +108,7 @@ def test_bad_arguments_are_explained(folder, arguments, message, capsys):
 
 def test_a_run_without_checkpoint_is_refused(tmp_path, write_run, capsys):
     assert main(["evaluate", str(write_run(tmp_path))]) == 2
-    assert "expected a checkpoint in" in capsys.readouterr().err
+    assert "expected a run with its checkpoint in" in capsys.readouterr().err
     with pytest.raises(UserError, match=r"run folder with a config\.json"):
         evaluate_run(tmp_path)
 

@@ -275,3 +275,33 @@ def test_task_figures_show_their_parts():
     left, right = (axes.images[0].get_array() for axes in task_figures.trajectories().axes)
     assert 0 < left[48, 8] < left[48, 50] < 1
     assert not np.array_equal(left, right)
+
+
+def test_the_page_has_none_of_markdowns_marks(tmp_path, write_run):
+    write_run(tmp_path / "runs", "pisces")
+    assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
+    names = [
+        cell for table in embedded_data(tmp_path / "out" / "report.html")["tables"] for cell in sum(table["rows"], [])
+    ]
+    assert any("our recipe, pisces" in str(cell) for cell in names)
+    assert not any("`" in str(cell) for cell in names)
+
+
+def test_curves_of_many_methods_differ_in_colour_or_style(write_run, tmp_path):
+    result = json.loads((write_run(tmp_path) / "result.json").read_text())
+    figure = result_figures.banded_curves({str(n): [result] for n in range(12)}, "test_solved_percent", "wide grid")
+    lines = figure.axes[0].get_lines()
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 12
+
+
+def test_intervals_of_percentages_stay_within_their_bounds(tmp_path):
+    for seed, levels in ((0, 24.4), (1, 71.8)):
+        config = grid_transfer.make_config("ppo+pse", seed=seed).as_dict()
+        numbers = dict.fromkeys(("train_levels_percent", "validation_levels_percent", "test_levels_percent"), levels)
+        folder = tmp_path / "runs" / "grid" / "ppo+pse" / str(seed)
+        folder.mkdir(parents=True)
+        (folder / "result.json").write_text(json.dumps({"config": config, **numbers}))
+    assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
+    (setting,) = embedded_data(tmp_path / "out" / "report.html")["settings"]
+    assert (setting["summary"]["low"], setting["summary"]["high"]) == (0.0, 100.0)
+    assert not setting["grids"]

@@ -221,7 +221,7 @@ def _packed_table(table: Table, groups: Sequence[Sequence[StoredRun]]) -> dict[s
 
     def packed(cell: str | Cell) -> Any:
         if isinstance(cell, str):
-            return cell
+            return cell.replace("`", "")  # Markdown's, which the page is not
         behind = [number for number, source in enumerate(sources) if cell.values and source == cell.source]
         return {"text": str(cell).replace("**", ""), "settings": behind}
 

@@ -44,6 +44,12 @@ def check_discount(discount: float) -> None:
         raise UserError(f"expected a discount in [0, 1), got {discount!r}")
 
 
+def check_tolerance(tolerance: float) -> None:
+    """Raises unless a tolerance is positive."""
+    if not tolerance > 0:
+        raise UserError(f"expected a tolerance > 0, got {tolerance}")
+
+
 def check_seed(seed: int) -> None:
     """Raises unless a seed is one that all generators take."""
     if not 0 <= seed < 2**32:

@@ -94,7 +94,7 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
     "epsilon": (Batch(("randconv+pse",), seeds="0-2", epsilons=EPSILONS),),
     "coin": (
         Batch(("randconv",), changes={"coin": "run"}),
-        # More than five, because the first five are far above the mean of the coin at every call.
+        # More than five, because the first five are all above the mean of the coin at every call.
         Batch(("randconv",), seeds="0-9", changes={"pass_probability": 0.0}),
         Batch(("randconv+pse",), changes={"coin": "run"}),
     ),

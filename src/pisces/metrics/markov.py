@@ -18,7 +18,7 @@ from pisces.metrics.markov_solver import Progress, Solver
 from pisces.metrics.markov_workers import Workers
 from pisces.metrics.mdp import FiniteMDP, reward_rounding
 from pisces.metrics.planning import given_or_optimal
-from pisces.validation import check_discount
+from pisces.validation import check_discount, check_tolerance
 
 FloatArray = NDArray[np.float64]
 CHUNK = 1 << 17
@@ -186,8 +186,7 @@ def _solve(
     progress: bool | Progress,
     cost_rounding: float = 0.0,
 ) -> MetricResult:
-    if not tolerance > 0:
-        raise UserError(f"expected a tolerance > 0, got {tolerance}")
+    check_tolerance(tolerance)
     (chain_x, features_x), (chain_y, features_y) = sides
     tables = [cost_table(cost, features_x, features_y) for cost in costs]
     symmetric = chain_x is chain_y and _is_symmetric(tables)

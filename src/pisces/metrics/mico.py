@@ -12,6 +12,7 @@ from pisces.metrics.markov import MetricResult, cost_table
 from pisces.metrics.markov_chain import Chain
 from pisces.metrics.mdp import FiniteMDP, reward_rounding
 from pisces.metrics.planning import given_or_optimal
+from pisces.validation import check_tolerance
 
 FloatArray = NDArray[np.float64]
 
@@ -43,8 +44,7 @@ def mico_distance(
     Returns:
         Distances [n, m] with a certified error.
     """
-    if not tolerance > 0:
-        raise UserError(f"expected a tolerance > 0, got {tolerance}")
+    check_tolerance(tolerance)
     x, y = given_or_optimal(policy_x, mdp_x, discount), given_or_optimal(policy_y, mdp_y, discount)
     costs = cost_table(cost, mdp_x.policy_rewards(x), mdp_y.policy_rewards(y))
     rows_x, rows_y = _matrix(mdp_x.policy_chain(x)), _matrix(mdp_y.policy_chain(y))

@@ -9,10 +9,9 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from pisces.errors import UserError
 from pisces.metrics.markov_chain import Chain
 from pisces.metrics.mdp import FiniteMDP, check_policy
-from pisces.validation import check_discount
+from pisces.validation import check_discount, check_tolerance
 
 FloatArray = NDArray[np.float64]
 SOLVE_STATES = 1000
@@ -45,8 +44,7 @@ def value_iteration(mdp: FiniteMDP, discount: float, tolerance: float = 1e-9) ->
         tolerance: certified error of the values, relative to the largest reward; > 0.
     """
     check_discount(discount)
-    if not tolerance > 0:
-        raise UserError(f"expected a tolerance > 0, got {tolerance}")
+    check_tolerance(tolerance)
     values, greedy = np.zeros(mdp.states), np.full(mdp.states, -1)
     scale = float(np.abs(mdp.rewards).max()) or 1.0
     floor = 512 * 2.0**-53 * scale / (1 - discount) ** 2

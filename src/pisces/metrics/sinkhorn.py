@@ -13,6 +13,7 @@ from pisces.metrics.markov import MetricResult, cost_table
 from pisces.metrics.markov_chain import Chain
 from pisces.metrics.mdp import FiniteMDP
 from pisces.metrics.planning import given_or_optimal
+from pisces.validation import check_tolerance
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -64,8 +65,7 @@ def sinkhorn_metric(
 
     if not (regularization > 0 and steps >= 1 and max_sweeps >= 1):
         raise UserError(f"expected regularization > 0, steps, sweeps >= 1, got {regularization}, {steps}, {max_sweeps}")
-    if not tolerance > 0:
-        raise UserError(f"expected a tolerance > 0, got {tolerance}")
+    check_tolerance(tolerance)
     x, y = given_or_optimal(policy_x, mdp_x, discount), given_or_optimal(policy_y, mdp_y, discount)
     rows = [_padded(mdp.policy_chain(policy)) for mdp, policy in ((mdp_x, x), (mdp_y, y))]
     (next_x, p), (next_y, q) = [(torch.tensor(a, device=device), torch.tensor(b, device=device)) for a, b in rows]

@@ -17,6 +17,7 @@ from pisces.experiments.jumping_data import (
     shifted_copies,
     task_metrics,
 )
+from pisces.experiments.jumping_study import SAME_AS_OPTIMAL
 
 X, Y = JumpingTask(25, 10), JumpingTask(45, 10)
 
@@ -143,7 +144,11 @@ def test_evaluator_agrees_with_one_state_at_a_time(method):
 
 @pytest.mark.parametrize(
     ("change", "same"),
-    [({"epsilon": 0.4}, True), ({"changes": {"discount": 0.99}}, True), ({"epsilon": 0.45}, False)],
+    [
+        *(({"epsilon": epsilon}, True) for epsilon in SAME_AS_OPTIMAL),
+        ({"changes": {"discount": 0.99}}, True),
+        ({"epsilon": 0.45}, False),
+    ],
 )
 def test_weights_of_the_loss_are_the_same_for_all_distances_far_above_the_scale(change, same):
     """What docs/reproduction.md says of suboptimal policies and of the discount."""

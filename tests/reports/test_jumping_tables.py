@@ -95,6 +95,18 @@ def test_epsilon_rows_are_those_of_studied_methods():
     assert [(row[0], row[1], row[2].values) for row in rows] == [("a", "0", (80.0,)), ("a", "0.1", (70.0,))]
 
 
+def test_suboptimal_policies_with_the_same_training_share_the_runs_of_optimal_ones():
+    results = [result("randconv+pse", value=v, seed=s) for s, v in enumerate((80.0, 90.0))]
+    assert "epsilon" not in named(results)
+    results += [
+        result("randconv+pse", epsilon=0.5, value=20.0),
+        result("randconv+pse", epsilon=0.4, value=80.0, seed=0),
+    ]
+    rows = {row[1]: row[2].values for row in named(results)["epsilon"].rows}
+    same = {f"{epsilon}, same as 0": (80.0, 90.0) for epsilon in (0.1, 0.2, 0.3, 0.4)}
+    assert rows == {"0": (80.0, 90.0), **same, "0.5": (20.0,)}
+
+
 def test_markdown_keeps_names_from_being_markup():
     text = table_1([result("<script>|x")]).markdown()
     assert "<script>" not in text

@@ -115,8 +115,11 @@ def test_table_cells_of_the_page_lead_to_their_runs(reported):
     data = embedded_data(reported[1] / "report.html")
     cells = [cell for table in data["tables"] for row in table["rows"] for cell in row if isinstance(cell, dict)]
     filled = [cell for cell in cells if not cell["text"].startswith("–")]
-    assert len(filled) == 4 + 1 + 2 + 2
+    assert len(filled) == 4 + 1 + 2 + 5
     assert {len(cell["settings"]) for cell in filled} == {1}
+    (epsilons,) = (table for table in data["tables"] if "ε" in table["header"])
+    behind = [[data["settings"][number]["method"] for number in row[-1]["settings"]] for row in epsilons["rows"]]
+    assert behind == [["randconv+pse"]] * 5
 
 
 def test_page_needs_no_network_and_runs_no_text_of_runs(tmp_path, write_run):

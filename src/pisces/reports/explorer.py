@@ -222,7 +222,8 @@ def _packed_table(table: Table, groups: Sequence[Sequence[StoredRun]]) -> dict[s
     def packed(cell: str | Cell) -> Any:
         if isinstance(cell, str):
             return cell.replace("`", "")  # Markdown's, which the page is not
-        behind = [number for number, source in enumerate(sources) if cell.values and source == cell.source]
+        known = bool(cell.values) and cell.source is not None
+        behind = [number for number, source in enumerate(sources) if known and source == cell.source]
         return {"text": str(cell).replace("**", ""), "settings": behind}
 
     rows = [[packed(cell) for cell in row] for row in table.rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pisces.experiments.jumping_study import SAME_AS_OPTIMAL, SUBOPTIMAL
 from pisces.reports.paper import JUMPING, JUMPING_COLORS
 from pisces.reports.statistics import (
     Interval,
@@ -152,7 +153,10 @@ def color_table(results: Iterable[ResultRow]) -> Table:
 
 
 def epsilon_scores(results: Iterable[ResultRow]) -> dict[tuple[str, float], tuple[float, ...]]:
-    """Unseen tasks solved on the wide grid, by method and suboptimality; only of methods with epsilon above zero."""
+    """Unseen tasks solved on the wide grid, by method and suboptimality; only of methods with epsilon above zero.
+
+    Where the training is that of optimal policies bit for bit, runs with those count too.
+    """
     scores: dict[tuple[str, float], dict[int, float]] = {}
     for result in results:
         config = result["config"]
@@ -161,18 +165,24 @@ def epsilon_scores(results: Iterable[ResultRow]) -> dict[tuple[str, float], tupl
             seeds = scores.setdefault((config["method"], epsilon), {})
             seeds[config["seed"]] = float(result["test_solved_percent"])
     studied = {method for method, epsilon in scores if epsilon > 0}
+    if optimal := scores.get((SUBOPTIMAL, 0.0)):
+        same = {(SUBOPTIMAL, epsilon) for epsilon in SAME_AS_OPTIMAL}
+        scores |= {key: optimal | scores.get(key, {}) for key in same}
     return {key: tuple(scores[key].values()) for key in sorted(scores) if key[0] in studied}
 
 
 def epsilon_table(results: Iterable[ResultRow]) -> Table:
     """PSEs from suboptimal policies; the paper shows these numbers as a figure only."""
-    rows = tuple(
-        (method, f"{epsilon:g}", Cell(values)) for (method, epsilon), values in epsilon_scores(results).items()
-    )
+    rows: list[TableRow] = []
+    for (method, epsilon), values in epsilon_scores(results).items():
+        same = method == SUBOPTIMAL and epsilon in SAME_AS_OPTIMAL
+        source = (method, "wide", False, 0.0 if same else epsilon)
+        rows.append((method, f"{epsilon:g}{', same as 0' if same else ''}", Cell(values, source=source)))
     note = "PSM of policies that take the other action with probability ε; the paper shows a figure only. "
+    note += "Rows marked as same have the training of ε = 0 bit for bit, so its runs are theirs. "
     note += OURS.format(spread="standard deviation", percent=95)
     header = ("method", "ε", "wide")
-    return Table("epsilon", "Suboptimal policies: unseen tasks solved (%)", note, header, rows)
+    return Table("epsilon", "Suboptimal policies: unseen tasks solved (%)", note, header, tuple(rows))
 
 
 def grid_scores(results: Iterable[ResultRow]) -> dict[str, Scores]:

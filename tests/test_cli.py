@@ -77,6 +77,7 @@ def test_metric_finds_the_matching_states(tmp_path, capsys):
         (["--discount", "1.0"], "discount in [0, 1)"),
         (["--cost", "l2"], "expected cost to be one of"),
         (["--last", "loop"], "did you mean 'self-loop'"),
+        (["--tolerance", "1e-6"], "expected no --tolerance for trajectories"),
     ],
 )
 def test_metric_explains_bad_arguments(arguments, message, tmp_path, capsys):
@@ -102,6 +103,8 @@ def test_metric_of_mdps(tmp_path, capsys):
     assert "got one of each" in capsys.readouterr().err
     assert main(["metric", path, path, "--metric", "bisim"]) == 2
     assert "did you mean 'bisimulation'" in capsys.readouterr().err
+    assert main(["metric", path, path, "--tolerance", "0"]) == 2
+    assert "tolerance" in capsys.readouterr().err
     for unused in (["--cost", "reward"], ["--last", "stop"]):
         assert main(["metric", path, path, *unused]) == 2
         assert "which are for trajectories" in capsys.readouterr().err

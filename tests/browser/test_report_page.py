@@ -353,3 +353,16 @@ def test_without_checkpoints_the_page_says_so(browser, tmp_path, write_run):
     assert "needs a run with its checkpoint" in page.locator("#pair").inner_text()
     assert page.problems == []
     page.context.close()
+
+
+def test_parts_without_content_say_so_or_go(page, browser, tmp_path):
+    assert not page.locator("#paper-none").is_visible()
+    (tmp_path / "run").mkdir()
+    linear = {"config": {"method": "psm", "seed": 0, "distractors": 7}, "error": 0.25}
+    (tmp_path / "run" / "result.json").write_text(json.dumps(linear))
+    other = open_page(browser, write_report([tmp_path / "run"], tmp_path / "report", projection="none").page)
+    assert "nothing to" in other.locator("#paper").inner_text()
+    shown = [link.inner_text() for link in other.locator("nav a").all() if link.is_visible()]
+    assert shown == ["Results", "Beside the paper", "Embedding", "Diagnosis", "Figures"]
+    assert other.problems == []
+    other.context.close()

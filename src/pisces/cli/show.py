@@ -38,7 +38,7 @@ def metric(
     metric: str = "psm",
     cost: str = "auto",
     last: str = "self-loop",
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
     out: Path = Path("metric"),
 ) -> None:
     """Measure the distances between the states of two trajectories, or of two finite MDPs.
@@ -50,7 +50,7 @@ def metric(
         metric: for MDPs: psm, pi-bisimulation, bisimulation or mico; policies are the optimal ones.
         cost: for trajectories: total-variation, l1, reward (pi-bisimulation), or auto for the policy similarity metric.
         last: for trajectories: self-loop or stop, what follows the last pair of states.
-        tolerance: for MDPs: certified error at which to stop.
+        tolerance: for MDPs: certified error at which to stop, 1e-6 without it.
         out: folder for distance.npz, nearest.csv and heat_map.png.
     """
     from pisces.reports.metric import compare_files

@@ -59,7 +59,7 @@ class MetricReport:
 
 
 def compare_files(
-    x: Path, y: Path, discount: float, metric: str, cost: str, last: Last, tolerance: float
+    x: Path, y: Path, discount: float, metric: str, cost: str, last: Last, tolerance: float | None
 ) -> MetricReport:
     """Measures distances between two files, both of trajectories or both of MDPs; see the functions below."""
     if is_mdp_file(x) and is_mdp_file(y):
@@ -67,7 +67,8 @@ def compare_files(
             raise UserError("expected --metric for MDP files, got --cost or --last, which are for trajectories")
         mdp_x = FiniteMDP.load(x)
         mdp_y = mdp_x if x.resolve() == y.resolve() else FiniteMDP.load(y)
-        found = compare_mdps(mdp_x, mdp_y, discount, metric, tolerance=tolerance, progress=True)
+        error = 1e-6 if tolerance is None else tolerance
+        found = compare_mdps(mdp_x, mdp_y, discount, metric, tolerance=error, progress=True)
         return MetricReport(found.result.distance, metric, found.result.error_bound)
     if is_mdp_file(x) != is_mdp_file(y):
         raise UserError(f"expected two trajectories or two MDPs, got one of each: {str(x)!r} and {str(y)!r}")
@@ -75,6 +76,8 @@ def compare_files(
         raise UserError(
             f"expected an MDP file for the metric {metric!r}, got trajectories; for rewards use --cost reward"
         )
+    if tolerance is not None:
+        raise UserError("expected no --tolerance for trajectories, whose distances are exact; it is for MDP files")
     return compare_trajectories(Trajectory.load(x), Trajectory.load(y), discount, cost, last)
 
 

@@ -7,4 +7,5 @@ startComparison();
 startMetric();
 startEmbedding();
 startDiagnosis();
+for (const link of document.querySelectorAll("nav a")) link.hidden = document.querySelector(link.hash).hidden;
 document.documentElement.dataset.ready = "yes";

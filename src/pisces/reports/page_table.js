@@ -125,6 +125,7 @@ function paperCell(cell) {
 }
 
 function startPaperTables() {
+  byId("paper-none").hidden = data.tables.length > 0;
   for (const table of data.tables) {
     const head = table.header.map((name, place) =>
       element("th", { scope: "col", class: typeof table.rows[0][place] === "string" ? "" : "number" }, name));

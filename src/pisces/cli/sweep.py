@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -12,6 +13,44 @@ from pisces.cli.terminal import console, parse_settings
 from pisces.errors import UserError
 
 sweep = tyro.extras.SubcommandApp()
+
+
+@dataclass(frozen=True)
+class Runner:
+    """By what the runs are done, and where they are kept."""
+
+    workers: int = 2
+    """worker processes, one thread each unless told otherwise; with ray, runs at a time."""
+    engine: str = "local"
+    """local, or ray for a cluster (needs the extra `ray`)."""
+    address: str | None = None
+    """of a Ray cluster; without it one is started on this machine."""
+    list: bool = False
+    """print one command per run instead of running them, for job arrays."""
+    out: Path = Path("runs")
+    """root of the run folders; what is finished there is not run again."""
+
+    def run(self, jobs: Sequence[Any]) -> None:
+        """Does the runs, or prints their commands."""
+        from pisces.experiments.engines import run_sweep
+        from pisces.reports.sweeps import SweepDisplay, sweep_summary
+
+        if not jobs:
+            raise UserError("expected at least one run, got an empty list of something to combine")
+        if self.list:
+            for job in jobs:
+                print(job.experiment.command_line(job.config, self.out))
+            return
+        with SweepDisplay(jobs, console) as display:
+            state = run_sweep(self.engine, jobs, self.out, self.workers, display.update, self.address)
+        console.print(sweep_summary(jobs, state), soft_wrap=True)
+        if state.failed:
+            raise SystemExit(1)
+
+
+Options = Annotated[Runner, tyro.conf.arg(name="")]
+RUNNER = Runner()
+STUDY_RUNNER = Runner(out=Path("results"))
 
 
 @sweep.command(name="jumping")
@@ -25,11 +64,7 @@ def sweep_jumping(
     unweighted: bool = False,
     training_tasks: tuple[int, ...] = (18,),
     set: tuple[str, ...] = (),
-    workers: int = 2,
-    engine: str = "local",
-    address: str | None = None,
-    list: bool = False,
-    out: Path = Path("runs"),
+    runner: Options = RUNNER,
 ) -> None:
     """Train all combinations of methods, grids and seeds on the jumping task.
 
@@ -43,11 +78,7 @@ def sweep_jumping(
         unweighted: the contrastive loss without Eq. 4's weights.
         training_tasks: numbers of training tasks.
         set: other settings as name=value, e.g. learning_rate=0.001 epochs=500.
-        workers: worker processes, one thread each; with ray, runs at a time.
-        engine: local, or ray for a cluster (needs the extra `ray`).
-        address: of a Ray cluster; without it one is started on this machine.
-        list: print one command per run instead of running them, for job arrays.
-        out: root of the run folders.
+        runner: what all sweeps have in common.
     """
     from pisces.experiments.lists import parse_names, parse_seeds
     from pisces.experiments.sweeps import jumping_jobs
@@ -56,17 +87,13 @@ def sweep_jumping(
     jobs = jumping_jobs(
         parse_names(methods), parse_names(grids), parse_seeds(seeds), preset, colors, epsilons, training_tasks, changes
     )
-    _sweep(jobs, out, workers, engine, address, list)
+    runner.run(jobs)
 
 
 @sweep.command(name="jumping-study")
 def sweep_jumping_study(
     parts: str = "main,recipe,table1,table2,colors,epsilon,coin,tasks,loss",
-    workers: int = 2,
-    engine: str = "local",
-    address: str | None = None,
-    list: bool = False,
-    out: Path = Path("results"),
+    runner: Options = STUDY_RUNNER,
 ) -> None:
     """Train everything behind the tables and figures of the jumping task; hours, part after part.
 
@@ -74,16 +101,12 @@ def sweep_jumping_study(
         parts: main (20 seeds of randconv and randconv+pse), recipe (our own, and without its ingredients), table1,
             table2, colors, epsilon, coin (why the published RandConv is weaker), tasks (fewer training tasks), loss
             (weights, direction, discount), separated by commas.
-        workers: worker processes, one thread each; with ray, runs at a time.
-        engine: local, or ray for a cluster (needs the extra `ray`).
-        address: of a Ray cluster; without it one is started on this machine.
-        list: print one command per run instead of running them, for job arrays.
-        out: root of the run folders; what is finished there is not run again.
+        runner: what all sweeps have in common.
     """
     from pisces.experiments.jumping_study import study_jobs
     from pisces.experiments.lists import parse_names
 
-    _sweep(study_jobs(parse_names(parts)), out, workers, engine, address, list)
+    runner.run(study_jobs(parse_names(parts)))
 
 
 @sweep.command(name="lqr")
@@ -122,11 +145,7 @@ def sweep_distracting(
     davis: str = "",
     set: tuple[str, ...] = (),
     threads: int = 1,
-    workers: int = 2,
-    engine: str = "local",
-    address: str | None = None,
-    list: bool = False,
-    out: Path = Path("runs"),
+    runner: Options = RUNNER,
 ) -> None:
     """Train all combinations of tasks, methods, initialisations and seeds in front of distracting videos.
 
@@ -142,11 +161,7 @@ def sweep_distracting(
         davis: a DAVIS 2017 folder; without it built-in clips are used.
         set: other settings as name=value, e.g. temperature=0.01 steps=100000.
         threads: threads of each run.
-        workers: worker processes; with ray, runs at a time.
-        engine: local, or ray for a cluster (needs the extra `ray`).
-        address: of a Ray cluster; without it one is started on this machine.
-        list: print one command per run instead of running them, for job arrays.
-        out: root of the run folders.
+        runner: what all sweeps have in common.
     """
     from pisces.experiments.lists import parse_names, parse_seeds
     from pisces.experiments.sweeps import distracting_jobs
@@ -162,7 +177,7 @@ def sweep_distracting(
         threads,
         parse_settings(set),
     )
-    _sweep(jobs, out, workers, engine, address, list)
+    runner.run(jobs)
 
 
 @sweep.command(name="grid")
@@ -171,11 +186,7 @@ def sweep_grid(
     seeds: str = "0-9",
     preset: str = "standard",
     set: tuple[str, ...] = (),
-    workers: int = 2,
-    engine: str = "local",
-    address: str | None = None,
-    list: bool = False,
-    out: Path = Path("runs"),
+    runner: Options = RUNNER,
 ) -> None:
     """Train PPO with and without policy similarity embeddings on levels of a grid.
 
@@ -184,31 +195,10 @@ def sweep_grid(
         seeds: e.g. 0-9 or 0,3,5-7.
         preset: standard (about ten seconds of one core per run) or smoke.
         set: other settings as name=value, e.g. training_levels=4.
-        workers: worker processes, one thread each; with ray, runs at a time.
-        engine: local, or ray for a cluster (needs the extra `ray`).
-        address: of a Ray cluster; without it one is started on this machine.
-        list: print one command per run instead of running them, for job arrays.
-        out: root of the run folders.
+        runner: what all sweeps have in common.
     """
     from pisces.experiments.lists import parse_names, parse_seeds
     from pisces.experiments.sweeps import grid_jobs
 
     jobs = grid_jobs(parse_names(methods), parse_seeds(seeds), preset, parse_settings(set))
-    _sweep(jobs, out, workers, engine, address, list)
-
-
-def _sweep(jobs: Sequence[Any], out: Path, workers: int, engine: str, address: str | None, only_list: bool) -> None:
-    from pisces.experiments.engines import run_sweep
-    from pisces.reports.sweeps import SweepDisplay, sweep_summary
-
-    if not jobs:
-        raise UserError("expected at least one run, got an empty list of something to combine")
-    if only_list:
-        for job in jobs:
-            print(job.experiment.command_line(job.config, out))
-        return
-    with SweepDisplay(jobs, console) as display:
-        state = run_sweep(engine, jobs, out, workers, display.update, address)
-    console.print(sweep_summary(jobs, state), soft_wrap=True)
-    if state.failed:
-        raise SystemExit(1)
+    runner.run(jobs)

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pisces.experiments.store import RunFolder, config_hash, machine_info, non_defaults, write_atomically
+from pisces.experiments.store import LockedError, RunFolder, config_hash, machine_info, non_defaults, write_atomically
 
 
 @dataclass(frozen=True)
@@ -104,3 +104,24 @@ def test_an_empty_result_is_none(tmp_path):
     assert not folder.finished
     folder.write_result({"x": 1})
     assert folder.finished
+
+
+def test_a_run_is_finished_once_and_by_one_process(tmp_path, monkeypatch):
+    folder = RunFolder.open(tmp_path, "jumping", "pse", Config(1))
+    calls = []
+
+    def work():
+        calls.append(folder.locked())
+        folder.write_result({"value": len(calls)})
+
+    with folder.lock(), pytest.raises(LockedError):
+        folder.finish_by(work)
+    folder.finish_by(work)
+    folder.finish_by(work)
+    assert calls == [True]
+    assert folder.read_json("result.json") == {"value": 1}
+    # Another process finishes it after the first look.
+    looks = iter([False, True])
+    monkeypatch.setattr(RunFolder, "finished", property(lambda self: next(looks)))
+    folder.finish_by(work)
+    assert calls == [True]

@@ -110,13 +110,12 @@ def _train(
     pretrained: RunFolder | None,
 ) -> RunFolder:
     folder = RunFolder.open(out, EXPERIMENT, config.method, config)
-    if folder.finished:
-        return folder
-    with folder.lock():
-        # Another process may have finished the run between the two looks.
-        if not folder.finished:
-            torch.set_num_threads(config.threads)
-            _Run(config, folder, device, listeners, pretrained).go_on()
+
+    def train() -> None:
+        torch.set_num_threads(config.threads)
+        _Run(config, folder, device, listeners, pretrained).go_on()
+
+    folder.finish_by(train)
     return folder
 
 

@@ -74,19 +74,18 @@ def run(config: GridConfig, out: str | Path, listeners: Sequence[Listener] = ())
         The finished run's folder. A run that is finished already is not run again.
     """
     folder = RunFolder.open(out, EXPERIMENT, config.method, config)
-    if folder.finished:
-        return folder
-    with folder.lock():
-        # Another process may have finished the run between the two looks.
-        if not folder.finished:
-            torch.set_num_threads(1)
-            started = time.process_time()
-            model, callbacks = make_agent(config)
-            progress = _ProgressCallback(config, listeners)
-            model.learn(config.settings.steps, callback=[*callbacks, progress])
-            seconds = time.process_time() - started
-            folder.write_info({"processor_seconds": round(seconds, 1), "device": "cpu"})
-            folder.write_result({"config": config.as_dict(), **evaluate(model, config), "curve": progress.rows})
+
+    def train() -> None:
+        torch.set_num_threads(1)
+        started = time.process_time()
+        model, callbacks = make_agent(config)
+        progress = _ProgressCallback(config, listeners)
+        model.learn(config.settings.steps, callback=[*callbacks, progress])
+        seconds = time.process_time() - started
+        folder.write_info({"processor_seconds": round(seconds, 1), "device": "cpu"})
+        folder.write_result({"config": config.as_dict(), **evaluate(model, config), "curve": progress.rows})
+
+    folder.finish_by(train)
     return folder
 
 

@@ -50,14 +50,13 @@ def run(
         The finished run's folder. A run that is finished already is not run again.
     """
     folder = RunFolder.open(out, EXPERIMENT, config.method, config)
-    if folder.finished:
-        return folder
-    with folder.lock():
-        # Another process may have finished the run between the two looks.
-        if not folder.finished:
-            torch.set_num_threads(config.threads)
-            agent = ImitationAgent(imitation_data(config), config.settings, config.seed, device)
-            _Run(config, folder, agent, listeners).go_on()
+
+    def train() -> None:
+        torch.set_num_threads(config.threads)
+        agent = ImitationAgent(imitation_data(config), config.settings, config.seed, device)
+        _Run(config, folder, agent, listeners).go_on()
+
+    folder.finish_by(train)
     return folder
 
 

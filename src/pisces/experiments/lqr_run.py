@@ -95,18 +95,17 @@ def run(
     if threads < 1:
         raise UserError(f"expected threads of at least 1, got {threads}")
     folder = RunFolder.open(out, EXPERIMENT, config.method, config)
-    if folder.finished:
-        return folder
-    import torch  # loads late, so that finished cells are skipped at once
 
-    torch.set_num_threads(threads)
-    with folder.lock():
-        # Another process may have finished the run between the two looks.
-        if not folder.finished:
-            started = time.monotonic()
-            for job in missing_jobs(config, folder):
-                record(folder, train_job(job, report, folder if len(config.seeds) == 1 else None))
-            finish(folder, config, time.monotonic() - started)
+    def train() -> None:
+        import torch  # loads late, so that finished cells are skipped at once
+
+        torch.set_num_threads(threads)
+        started = time.monotonic()
+        for job in missing_jobs(config, folder):
+            record(folder, train_job(job, report, folder if len(config.seeds) == 1 else None))
+        finish(folder, config, time.monotonic() - started)
+
+    folder.finish_by(train)
     return folder
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import metadata
@@ -135,6 +135,15 @@ class RunFolder:
                     f"expected the run {str(self.path)!r} to be free, got one that is under way elsewhere"
                 )
             yield
+
+    def finish_by(self, work: Callable[[], None]) -> None:
+        """Does the work that finishes the run, alone at it; nothing if the run is finished."""
+        if self.finished:
+            return
+        with self.lock():
+            # Another process may have finished the run between the two looks.
+            if not self.finished:
+                work()
 
     def locked(self) -> bool:
         """Whether a process is busy with the run."""

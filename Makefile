@@ -33,6 +33,7 @@ demo: $(STAMP)  ## Train with and without policy similarity embeddings and write
 reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds, half an hour), then its tables and figures
 	$(BIN)/python -m pisces.experiments.lqr_run --seeds 0-99 --workers 2 --out results
 	$(BIN)/python -m pisces.experiments.lqr_ablation --workers 2 --out results
+	$(BIN)/python -m pisces.experiments.lqr_moments --out results
 	$(BIN)/python -m pisces.reports.lqr_figures results docs/images
 	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/reproduction.md docs/howto_sb3.md
 

@@ -56,7 +56,7 @@ def test_fill_replaces_the_marked_table_only():
 def test_documents_agree_with_the_committed_results(name):
     document = (ROOT / name).read_text()
     assert "<!-- table: " in document
-    assert fill(document, read_results(ROOT / "results").rows) == document, "run `make readme`"
+    assert fill(document, read_results(ROOT / "results").rows, ROOT / "results") == document, "run `make readme`"
 
 
 def test_damaged_results_are_named_and_left_alone(tmp_path):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from pisces.experiments.lqr import EXPERIMENT
 from pisces.experiments.lqr_ablation import DISTRACTORS, SLOWEST
+from pisces.experiments.lqr_moments import EARLY, FILE, LATE
 from pisces.reports.figures import LINE_COLORS
 from pisces.reports.lqr import errors_of
 from pisces.reports.tables import markdown
@@ -96,6 +100,29 @@ def sparsity_table(results: Iterable[Mapping[str, Any]]) -> str:
             rows.append((float(config["settings"]["sparsity"]), [f"{value:.3g}" for value in means]))
     ordered = [[f"{coefficient:.0e}", *numbers] for coefficient, numbers in sorted(rows)]
     return markdown(["coefficient", "training", "validation", "test"], ordered)
+
+
+def moments_table(root: Path) -> str:
+    """What Adam remembers of the aggregation loss, as `pisces.experiments.lqr_moments` has measured it."""
+    path = root / EXPERIMENT / FILE
+    if not path.is_file():
+        return "Not measured yet.\n"
+    content = json.loads(path.read_text())
+    rows = []
+    for row in content["rows"]:
+        coefficient = f"{row['coefficient']:.0e}" if row["coefficient"] else "0"
+        roots = " / ".join(f"{root:.2g}" if root < 100 else f"{root:,.0f}" for root in row["roots"])
+        moved = " / ".join(f"{distance:.4f}" for distance in row["moved"])
+        norms = " / ".join(f"{norm:.2g}" for norm in row["norms"])
+        rows.append([coefficient, roots, moved, norms])
+    header = [
+        "coefficient",
+        f"root of Adam's second moment after {EARLY} steps: state / distractors",
+        f"weights moved after {EARLY} steps: state / distractors",
+        f"\\|K_s\\| / \\|K_d\\| after {LATE} steps",
+    ]
+    seeds = content["seeds"]
+    return f"{content['distractors']} distractors, mean over {len(seeds)} seeds.\n\n{markdown(header, rows)}"
 
 
 def _mean(rows: Iterable[Mapping[str, Any]], name: str) -> float:

@@ -21,7 +21,7 @@ from pisces.reports.figures import draw_tiles, draw_training, solved_tiles
 from pisces.reports.grid import grid_table
 from pisces.reports.jumping_study import SECTIONS
 from pisces.reports.lqr import lqr_table
-from pisces.reports.lqr_ablation import ablation_table, sparsity_table
+from pisces.reports.lqr_ablation import ablation_table, moments_table, sparsity_table
 from pisces.reports.results import read_results
 from pisces.reports.tables import jumping_table, own_run
 
@@ -37,17 +37,20 @@ TABLES: Mapping[str, Callable[[tuple[dict[str, Any], ...]], str]] = {
     "distracting-plain": plain_markdown,
     **SECTIONS,
 }
-
+MEASURED: Mapping[str, Callable[[Path], str]] = {"lqr_moments": moments_table}
+"""Tables of what is not a run: of files somewhere below the results."""
 
 PICTURED = ("randconv", "randconv+pse")
 PICTURE = Path("docs/images/jumping.png")
 
 
-def fill(document: str, results: tuple[dict[str, Any], ...]) -> str:
+def fill(document: str, results: tuple[dict[str, Any], ...], root: Path = Path("results")) -> str:
     """Replaces what stands between ``<!-- table: NAME -->`` and ``<!-- end -->`` by the table of that name."""
 
     def replace(match: re.Match[str]) -> str:
-        return f"<!-- table: {match[1]} -->\n{TABLES[match[1]](results)}<!-- end -->"
+        name = match[1]
+        text = MEASURED[name](root) if name in MEASURED else TABLES[name](results)
+        return f"<!-- table: {name} -->\n{text}<!-- end -->"
 
     return re.sub(r"<!-- table: ([\w-]+) -->\n.*?<!-- end -->", replace, document, flags=re.DOTALL)
 
@@ -75,11 +78,12 @@ def picture(results: tuple[dict[str, Any], ...], methods: tuple[str, ...] = PICT
 
 def main(arguments: list[str]) -> None:
     """Fills the tables of the documents (all arguments but the first) from the results in a folder (the first)."""
-    results = read_results(Path(arguments[0])).rows
+    root = Path(arguments[0])
+    results = read_results(root).rows
     picture(results).savefig(PICTURE, dpi=110)
     for name in arguments[1:]:
         path = Path(name)
-        path.write_text(fill(path.read_text(), results))
+        path.write_text(fill(path.read_text(), results, root))
 
 
 if __name__ == "__main__":

@@ -149,8 +149,8 @@ def test_a_cell_of_many_seeds_is_taken_apart(tmp_path):
             "train lqr --method l1 --distractors 500 --seed 3 --preset paper --environments 4 --set sparsity=0.5",
         ),
         (
-            distracting.make_config("drq", "walker-walk", 2, "cpu", "pretrained", threads=1, changes={"steps": 9}),
-            "train distracting --task walker-walk --method drq --init pretrained --seed 2 --preset cpu --threads 1 "
+            distracting.make_config("drq", "walker-walk", 2, "cpu", "pretrained", threads=2, changes={"steps": 9}),
+            "train distracting --task walker-walk --method drq --init pretrained --seed 2 --preset cpu --threads 2 "
             "--set steps=9",
         ),
     ],

@@ -99,8 +99,8 @@ def sweep_jumping_study(
 
     Args:
         parts: main (20 seeds of randconv and randconv+pse), recipe (our own, and without its ingredients), table1,
-            table2, colors, epsilon, coin (why the published RandConv is weaker), tasks (fewer training tasks), loss
-            (weights, direction, discount), separated by commas.
+            table2, colors, epsilon, coin (RandConv's coin once per run, as published), tasks (fewer training tasks),
+            loss (weights, direction, discount), separated by commas.
         runner: what all sweeps have in common.
     """
     from pisces.experiments.jumping_study import study_jobs
@@ -156,7 +156,7 @@ def sweep_distracting(
         methods: drq, drq+pse, separated by commas.
         inits: random, pretrained, separated by commas.
         seeds: e.g. 0-4 or 0,3,5-7.
-        preset: paper (500,000 steps, a GPU), cpu (an hour or two per run) or smoke (seconds).
+        preset: paper (500,000 steps, a GPU), cpu (half an hour to an hour per run) or smoke (seconds).
         variant: paper, plain (no distraction), dcs-easy, dcs-medium or dcs-hard.
         davis: a DAVIS 2017 folder; without it built-in clips are used.
         set: other settings as name=value, e.g. temperature=0.01 steps=100000.

@@ -72,7 +72,7 @@ def train_distracting(
     variant: str = "paper",
     davis: str = "",
     set: tuple[str, ...] = (),
-    threads: int = 2,
+    threads: int = 1,
     device: str = "cpu",
     out: Path = Path("runs"),
 ) -> None:
@@ -84,7 +84,7 @@ def train_distracting(
         init: random, or pretrained for the policy of the seed's pretraining run.
         stage: all, or only pretrain (which is `drq` from random weights), pairs or train.
         seed: seed of the weights, of the episodes and of all draws.
-        preset: paper (500,000 steps, a GPU), cpu (two cores, an hour or two) or smoke (seconds).
+        preset: paper (500,000 steps, a GPU), cpu (half an hour to an hour) or smoke (seconds).
         variant: paper, plain (no distraction), dcs-easy, dcs-medium or dcs-hard.
         davis: a DAVIS 2017 folder; without it built-in clips are used.
         set: other settings as name=value, e.g. temperature=0.01 steps=100000.

@@ -136,7 +136,7 @@ def tune_distracting(
         task: domain and task of dm_control's suite, e.g. walker-walk.
         method: drq+pse (the paper's grid of 9) or drq.
         init: random or pretrained.
-        preset: paper (a GPU), cpu (hours per trial) or smoke (seconds).
+        preset: paper (a GPU), cpu (an hour per seed and trial) or smoke (seconds).
         variant: paper, plain, dcs-easy, dcs-medium or dcs-hard.
         davis: a DAVIS 2017 folder; without it built-in clips are used.
         seeds: every trial trains all of them and is scored by the mean.

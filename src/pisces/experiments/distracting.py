@@ -18,7 +18,7 @@ Init = Literal["random", "pretrained"]
 Stage = Literal["all", "pretrain", "pairs", "train"]
 
 EXPERIMENT = "distracting"
-THREADS = 2
+THREADS = 1
 """Threads of the computation unless a config says otherwise."""
 METHODS: Mapping[str, bool] = {"drq": False, "drq+pse": True}
 """The methods, and whether they use the policy similarity loss."""

@@ -6,7 +6,7 @@ import math
 import numbers
 import zipfile
 import zlib
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import fields
 from pathlib import Path
 from tokenize import TokenError
@@ -20,8 +20,17 @@ from pisces.errors import UserError
 PROBABILITY_TOLERANCE = 1e-6
 
 
+def freeze(owner: Any, names: Iterable[str]) -> None:
+    """Makes arrays of an object read-only; arrays come out of a pickle or a copy writable."""
+    for name in names:
+        if getattr(owner, name) is not None:
+            getattr(owner, name).flags.writeable = False
+
+
 def check_finite(name: str, values: NDArray[Any]) -> None:
-    """Raises unless all values are finite."""
+    """Raises unless all values are finite real numbers."""
+    if values.dtype.kind not in "biuf":
+        raise UserError(f"expected {name} as real numbers, got {values.dtype}")
     if not np.isfinite(values).all():
         raise UserError(f"expected finite {name}, got NaN or infinity")
 
@@ -52,8 +61,15 @@ def check_tolerance(tolerance: float) -> None:
 
 def check_seed(seed: int) -> None:
     """Raises unless a seed is one that all generators take."""
-    if not 0 <= seed < 2**32:
-        raise UserError(f"expected a seed in 0..{2**32 - 1}, got {seed}")
+    if not (isinstance(seed, int | np.integer) and 0 <= seed < 2**32):
+        raise UserError(f"expected a seed in 0..{2**32 - 1}, got {seed!r}")
+
+
+def as_generator(seed: int | np.random.Generator) -> np.random.Generator:
+    """The generator of a seed, or the one that was given."""
+    if not isinstance(seed, np.random.Generator):
+        check_seed(seed)
+    return np.random.default_rng(seed)
 
 
 _KINDS: tuple[tuple[type, type, str], ...] = (

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from pisces.augment import apply_kernel, random_kernel, random_row_kernel, random_shift
+from pisces.errors import UserError
 
 
 def test_kernel_is_a_plain_sum_over_four_pixels():
@@ -85,3 +86,13 @@ def test_kernel_refuses_whole_numbers(kind):
     # A kernel in the images' type would be rounded to next to nothing but zeros.
     with pytest.raises(ValueError, match="floating-point"):
         apply_kernel(torch.ones(1, 2, 5, 5, dtype=kind), torch.full((1, 1, 2, 2), 0.5))
+
+
+def test_whole_numbers_are_refused_even_if_images_pass():
+    with pytest.raises(UserError, match="floating-point"):
+        apply_kernel(torch.zeros(1, 2, 4, 4, dtype=torch.uint8), None)
+    with pytest.raises(UserError, match="expected a kernel"):
+        apply_kernel(torch.zeros(1, 2, 4, 4), torch.zeros(1, 1, 3, 3))
+    for probability in (2.0, float("nan")):
+        with pytest.raises(UserError, match="pass_probability"):
+            random_kernel(np.random.default_rng(0), pass_probability=probability)

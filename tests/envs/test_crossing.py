@@ -72,3 +72,17 @@ def test_bad_levels_are_explained():
     for arguments in ({"level": -1}, {"contrast": 256}):
         with pytest.raises(UserError, match="expected level >= 0 and contrast"):
             CrossingEnv(**arguments)
+
+
+def test_what_the_grid_does_not_know_is_refused():
+    env = CrossingEnv()
+    for call in (
+        lambda: env.step(5),
+        lambda: env.step(-1),
+        lambda: env.step(np.array([0])),
+        lambda: env.reset(options={"a": 1}),
+    ):
+        with pytest.raises(UserError):
+            call()
+    with pytest.raises(UserError, match="render_mode None"):
+        CrossingEnv(render_mode="rgb_array")

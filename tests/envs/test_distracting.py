@@ -182,3 +182,33 @@ def test_rendered_frames_are_copies():
     env.render()[:] = 0
     assert env.step(env.action_space.sample())[0][..., :6].max() > 0
     env.close()
+
+
+@pytest.mark.parametrize(
+    "options", [{"video": 99}, {"video": "a"}, {"background_seed": None}, {"background_seed": -3}, {"video": 0.5}]
+)
+def test_a_refused_reset_changes_nothing(cartpole, actions, options):
+    expected = play(cartpole, actions, seed=3)
+    after = cartpole.reset()[0]
+    cartpole.reset(seed=3)
+    with pytest.raises(ValueError, match="expected a "):
+        cartpole.reset(options=options)
+    frames = [cartpole.step(action)[0] for action in actions]
+    np.testing.assert_array_equal(frames, expected[0][1:])
+    np.testing.assert_array_equal(cartpole.reset()[0], after)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"render_mode": "foo"}, {"dynamic": "no"}, {"camera": 1.5}, {"action_repeat": 1.5}, {"frame_size": 24.5}],
+)
+def test_arguments_of_another_kind_are_explained(arguments):
+    with pytest.raises(ValueError, match="expected "):
+        DistractingEnv("cartpole-swingup", **{**SMALL, **arguments})
+
+
+def test_a_step_needs_a_reset(actions):
+    env = DistractingEnv("cartpole-swingup", **SMALL)
+    with pytest.raises(ValueError, match="reset before step"):
+        env.step(actions[0])
+    env.close()

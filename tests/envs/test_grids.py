@@ -1,6 +1,7 @@
 import pytest
 
 from pisces.envs.grids import all_tasks, split_tasks
+from pisces.errors import UserError
 
 
 @pytest.mark.parametrize("grid", ["wide", "narrow", "random"])
@@ -45,3 +46,11 @@ def test_fewer_training_tasks_are_a_subset():
 def test_unknown_grid_names_the_nearest():
     with pytest.raises(ValueError, match="did you mean 'narrow'"):
         split_tasks("narow")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [({"training_tasks": 0}, "one training task"), ({"seed": -1}, "a seed")]
+)
+def test_a_split_needs_tasks_and_a_seed(arguments, message):
+    with pytest.raises(UserError, match=message):
+        split_tasks("random", **arguments)

@@ -21,6 +21,7 @@ from pisces.envs.jumping import (
     render_halves,
     stack_frames,
 )
+from pisces.errors import UserError
 
 CORNERS = [(14, 0), (20, 10), (33, 17), (47, 40)]
 
@@ -189,3 +190,11 @@ def test_all_286_tasks_are_distinct():
     assert {(t.obstacle_position, t.floor_height) for t in all_tasks()} == set(
         itertools.product(range(20, 46), range(10, 21))
     )
+
+
+@pytest.mark.parametrize("action", [np.array([1]), np.array([0, 1]), 2, 0.5])
+def test_an_action_is_one_of_two_numbers(action):
+    env = JumpingEnv()
+    env.reset()
+    with pytest.raises(UserError, match=r"0 \(right\) or 1 \(jump\)"):
+        env.step(action)

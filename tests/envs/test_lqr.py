@@ -1,3 +1,5 @@
+import copy
+import pickle
 import warnings
 
 import gymnasium as gym
@@ -164,3 +166,17 @@ def test_bad_systems_are_explained(changes, message):
     LinearSystem(**good)
     with pytest.raises(UserError, match=message):
         LinearSystem(**{**good, **changes})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [({"max_steps": float("nan")}, "max_steps"), ({"index": -1}, "index")]
+)
+def test_environments_of_impossible_sizes_are_refused(arguments, message):
+    with pytest.raises(UserError, match=message):
+        DistractorLQREnv(distractors=20, **arguments)
+
+
+def test_copies_of_a_system_are_read_only():
+    for one in (copy.deepcopy(make_system(0)), pickle.loads(pickle.dumps(make_system(0)))):
+        with pytest.raises(ValueError, match="read-only"):
+            one.dynamics[0, 0] = 1.0

@@ -79,3 +79,11 @@ def test_cache_stays_within_its_budget():
         assert cache.size() <= cache.budget
     assert cache.get(0, 16) is not first
     assert np.array_equal(cache.get(0, 16), first)
+
+
+def test_images_play_in_the_order_of_their_numbers(tmp_path):
+    (tmp_path / "clip").mkdir()
+    for k in range(1, 13):
+        Image.new("RGB", (16, 16), (20 * k, 0, 0)).save(tmp_path / "clip" / f"frame {k}.png")
+    (sources,) = find_videos(tmp_path).sources
+    assert [path.name for path in sources] == [f"frame {k}.png" for k in range(1, 13)]

@@ -188,6 +188,26 @@ def test_loading_explains_what_is_missing(tmp_path, whole):
         load(whole.path).act(np.zeros((60, 60)))
 
 
+@pytest.mark.parametrize(
+    "change", [{"colors": True}, {"seed": "x"}, {"settings": {"embedding_size": 3}}, {"settings": {"network": "rows"}}]
+)
+def test_a_config_of_another_run_is_told_in_one_line(tmp_path, whole, change):
+    (tmp_path / "checkpoint.safetensors").write_bytes(whole.file("checkpoint.safetensors").read_bytes())
+    config = whole.read_json("config.json")
+    merged = {**config, **change, "settings": {**config["settings"], **change.get("settings", {})}}
+    (tmp_path / "config.json").write_text(json.dumps(merged))
+    with pytest.raises(ValueError, match="a jumping run of this version") as error:
+        load(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_agents_take_read_only_and_reversed_observations(whole):
+    policy, frames = load(whole.path), np.zeros((2, 60, 60), np.float32)
+    frames.flags.writeable = False
+    assert np.array_equal(policy.embed(frames), policy.embed(frames[:, ::-1]))
+
+
 @pytest.mark.parametrize("handler", [signal.default_int_handler, interrupt_once])
 def test_interrupts_in_the_middle_of_an_iteration_change_nothing(whole, tmp_path, monkeypatch, handler):
     step, stops = torch.optim.Adam.step, iter([1, 2])

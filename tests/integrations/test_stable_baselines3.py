@@ -321,3 +321,89 @@ def test_misuse_is_explained(tmp_path):
     for arguments in ({"keep": "all"}, {"refresh": 0}, {"discount": 1.0}):
         with pytest.raises(UserError):
             GreedyPairs(environments(), **arguments)
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C])
+@pytest.mark.parametrize("layers", ["features", "hidden"])
+def test_the_actors_own_extractor_is_trained_where_it_is_not_shared(algorithm, layers):
+    policy = {"features_extractor_class": Extractor, "share_features_extractor": False}
+    model = algorithm("MlpPolicy", vectorised(), n_steps=64, seed=0, device="cpu", policy_kwargs=policy)
+    callback = PolicySimilarityCallback(GreedyPairs(environments()), SimilaritySettings(layers, updates=2))
+    model.learn(32, callback=callback)
+    before = [
+        extractor.layer[1].weight.clone()
+        for extractor in (model.policy.pi_features_extractor, model.policy.vf_features_extractor)
+    ]
+    callback.train(2)
+    assert not torch.equal(model.policy.pi_features_extractor.layer[1].weight, before[0])
+    assert torch.equal(model.policy.vf_features_extractor.layer[1].weight, before[1])
+
+
+def saved(tmp_path, **arguments):
+    model = make_model()
+    callback = PolicySimilarityCallback(GreedyPairs(environments(), **arguments), SimilaritySettings(updates=1))
+    model.learn(32, callback=callback)
+    callback.save(tmp_path / "agent")
+    return model
+
+
+class Wide(Extractor):
+    def __init__(self, space):
+        super().__init__(space)
+        self._features_dim = 24
+        self.layer = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(int(np.prod(space.shape)), 24))
+
+
+@pytest.mark.parametrize(
+    ("extractor", "pairs", "message"),
+    [
+        (Wide, lambda: GreedyPairs(environments()), "layers of these widths"),
+        (Extractor, lambda: GreedyPairs(environments((0, 1))), "for each of 2 environments, got 3"),
+        (Extractor, lambda: GreedyPairs(environments(), seed=np.random.Generator(np.random.MT19937(0))), "saved kind"),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused_every_time(tmp_path, extractor, pairs, message):
+    saved(tmp_path)
+    callback = PolicySimilarityCallback.load(tmp_path / "agent", pairs())
+    model = make_model(extractor=extractor)
+    for _ in range(2):
+        with pytest.raises(UserError, match=message):
+            model.learn(32, callback=callback)
+
+
+def test_episodes_that_were_given_are_used_first():
+    episodes = play_episodes(environments(), lambda observations: np.zeros(len(observations), int))
+    pairs = GreedyPairs(environments(), refresh=2)
+    pairs.set_episodes(episodes)
+
+    def policy(observations):
+        raise AssertionError("played anew")
+
+    pairs.sample(policy)
+    pairs.sample(policy)
+    with pytest.raises(AssertionError, match="played anew"):
+        pairs.sample(policy)
+
+
+@pytest.mark.parametrize("arguments", [{"states": 0}, {"refresh": 2.5}, {"max_steps": 0}, {"seed": -1}])
+def test_wrong_numbers_of_greedy_pairs_are_refused(arguments):
+    with pytest.raises(UserError):
+        GreedyPairs(environments(), **arguments)
+
+
+def test_the_same_environment_twice_is_refused():
+    with pytest.raises(UserError, match="the same one twice"):
+        GreedyPairs([ToyEnv(0)] * 2)
+
+
+def test_updates_need_a_model_and_a_number():
+    fresh = PolicySimilarityCallback(GreedyPairs(environments()))
+    with pytest.raises(UserError, match="got a new one"):
+        fresh.sample()
+    make_model().learn(32, callback=fresh)
+    for wrong in (0, -1):
+        with pytest.raises(UserError, match="at least one update"):
+            fresh.train(wrong)
+    assert fresh.embed([np.zeros(fresh.model.observation_space.shape).tolist()]).shape == (1, 64)
+    with pytest.raises(UserError, match="match_within"):
+        SimilaritySettings(match_within="x")

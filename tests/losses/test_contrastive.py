@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pisces.losses import PolicySimilarityLoss, contrastive_metric_loss, simclr_loss
+from pisces.losses import PolicySimilarityLoss, contrastive_metric_loss, metric_l2_loss, simclr_loss
 
 
 def embeddings(seed, n, k=4, dtype=torch.float64):
@@ -207,3 +207,29 @@ def test_simclr_explains_bad_shapes(shape):
 def test_a_metric_that_is_no_tensor_is_explained():
     with pytest.raises(ValueError, match="metric as a tensor"):
         contrastive_metric_loss(torch.ones(2, 3), torch.ones(2, 3), np.ones((2, 2)), 0.5, 0.1)
+
+
+@pytest.mark.parametrize("match_within", [-1.0, math.nan, "x"])
+def test_a_distance_that_nothing_matches_within_is_refused(match_within):
+    with pytest.raises(ValueError, match="match_within of at least 0"):
+        contrastive_metric_loss(
+            embeddings(0, 3), embeddings(1, 3), metric_of(0, 3, 3), 0.5, 1.0, True, False, match_within
+        )
+
+
+def test_embeddings_of_two_precisions_are_compared_in_the_wider():
+    x, y, metric = embeddings(0, 3), embeddings(1, 4), metric_of(0, 3, 4)
+    narrow = x.float()
+    expected = contrastive_metric_loss(narrow.double(), y, metric, 0.5, 0.3)
+    assert contrastive_metric_loss(narrow, y, metric, 0.5, 0.3) == expected
+    assert metric_l2_loss(narrow, y, metric) == metric_l2_loss(narrow.double(), y, metric)
+    assert simclr_loss(narrow, y[:3], 0.5) == simclr_loss(narrow.double(), y[:3], 0.5)
+
+
+def test_arrays_are_not_embeddings():
+    for loss in (
+        lambda a, b: simclr_loss(a, b, 0.5),
+        lambda a, b: contrastive_metric_loss(a, b, metric_of(0, 3, 3), 1, 1),
+    ):
+        with pytest.raises(ValueError, match="as tensors, got ndarray"):
+            loss(np.ones((3, 2)), torch.ones(3, 2))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pisces.errors import UserError
 from pisces.losses import PolicySimilarityLoss, TrajectoryPairs
-from pisces.metrics import reward_difference, sequence_metric, total_variation, trajectory_metric
+from pisces.metrics import behaviour_cost, reward_difference, sequence_metric, total_variation, trajectory_metric
 from pisces.trajectories import Trajectory
 
 
@@ -194,3 +194,48 @@ def test_bad_arguments_are_named_at_once(tmp_path):
         TrajectoryPairs(family(), last="foo")
     with pytest.raises(UserError, match="which is not a folder"):
         TrajectoryPairs(family(), memory_limit=0, folder=tmp_path / "missing")
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda pairs: pickle.loads(pickle.dumps(pairs))])
+def test_a_copy_and_its_original_do_not_share_what_they_know(duplicate):
+    original = TrajectoryPairs(family(), discount=0.9)
+    other = duplicate(original)
+    for first, second in ((original, other), (other, original)):
+        place = ((0, 0), (1, 0)) if first is original else ((1, 0), (2, 0))
+        np.testing.assert_array_equal(first.metric(*place), second.metric(*place))
+
+
+@pytest.mark.parametrize("place", [((0, 0), (5, 0)), ((-1, 0), (0, 0)), ((0, 1), (1, 0))])
+def test_trajectories_that_are_not_there_are_named(place):
+    with pytest.raises(UserError, match="of a trajectory, got"):
+        TrajectoryPairs(family()).metric(*place)
+
+
+def test_places_may_be_lists():
+    pairs = TrajectoryPairs(family())
+    np.testing.assert_array_equal(pairs.metric([0, 0], [1, 0]), pairs.metric((0, 0), (1, 0)))
+
+
+@pytest.mark.parametrize(
+    ("environments", "arguments", "message"),
+    [
+        ([np.zeros((3, 2)), np.zeros((3, 2))], {}, "expected trajectories, got ndarray"),
+        ([Trajectory(np.zeros((2, 1), ">f4"), actions=[0, 1])] * 2, {}, "that torch has, got >f4"),
+        ([Trajectory(np.zeros((2, 1), np.longdouble), actions=[0, 1])] * 2, {}, "that torch has"),
+        (family(), {"seed": -1}, "expected a seed in"),
+    ],
+)
+def test_what_could_not_be_drawn_from_is_refused_at_once(environments, arguments, message):
+    with pytest.raises(UserError, match=message):
+        TrajectoryPairs(environments, **arguments)
+
+
+def test_actions_of_several_parts_are_equal_or_not():
+    x = Trajectory(np.zeros((2, 1)), actions=np.array([[0, 0], [0, 1]]))
+    y = Trajectory(np.zeros((3, 1)), actions=np.array([[0, 0], [2, 3], [0, 1]]))
+    np.testing.assert_array_equal(behaviour_cost(x, y), [[0, 1, 1], [1, 1, 0]])
+    column = [Trajectory(np.zeros((2, 1)), actions=np.array([[0], [5]], dtype)) for dtype in (np.int8, np.float32)]
+    np.testing.assert_array_equal(behaviour_cost(column[0], column[0]), [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(behaviour_cost(column[1], column[1]), [[0, 5], [5, 0]])
+    flags = Trajectory(np.zeros((2, 1)), actions=np.array([[True, True], [False, False]]))
+    np.testing.assert_array_equal(behaviour_cost(flags, flags), [[0, 1], [1, 0]])

@@ -135,3 +135,13 @@ def test_the_smallest_tolerance_that_is_named_is_accepted():
             metric(x, None, y, None, 0.99, tolerance=1e-300)
         named = float(str(error.value).split("at least ")[1].split(",")[0])
         assert metric(x, None, y, None, 0.99, tolerance=named).error_bound <= named
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"device": "no-such-device"}, "a device that torch can use"), ({"steps": 2.5}, "steps, sweeps >= 1")],
+)
+def test_what_the_approximate_solver_cannot_use_is_explained(arguments, message):
+    mdp = FiniteMDP(np.full((2, 1, 2), 0.5), np.zeros((2, 1)))
+    with pytest.raises(UserError, match=message):
+        sinkhorn_metric(mdp, None, mdp, None, 0.5, **arguments)

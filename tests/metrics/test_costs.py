@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from pisces.errors import UserError
 from pisces.metrics import l1_distance, reward_difference, total_variation
 
 UNIT = st.floats(0.01, 1)
@@ -54,3 +55,11 @@ def test_reward_difference():
 def test_bad_input_is_explained(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("actions", [np.array([1j]), np.array(["a"]), np.array([None])])
+def test_only_real_numbers_have_distances(actions):
+    with pytest.raises(UserError, match="as real numbers"):
+        l1_distance(actions, actions)
+    with pytest.raises(UserError, match="as real numbers"):
+        total_variation(actions[:, None], actions[:, None])

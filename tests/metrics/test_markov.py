@@ -4,9 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_mdps import operator, policy_rows, random_mdp, random_policy
 
+from pisces.errors import UserError
 from pisces.metrics import (
     FiniteMDP,
     bisimulation_metric,
+    optimal_transport,
     pi_bisimulation_metric,
     policy_similarity_metric,
     reward_difference,
@@ -208,3 +210,12 @@ def test_a_discount_in_single_precision_is_taken_for_what_it_is():
     result = bisimulation_metric(mdp, other, discount)
     assert type(result.error_bound) is float
     np.testing.assert_allclose(result.distance, 1 / (1 - float(discount)), rtol=1e-12)
+
+
+def test_results_can_be_told_apart_and_progress_must_be_a_function():
+    mdp = FiniteMDP(np.full((2, 1, 2), 0.5), np.zeros((2, 1)))
+    with pytest.raises(UserError, match="progress as True, False or a function, got 1"):
+        policy_similarity_metric(mdp, None, mdp, None, 0.5, progress=1)
+    one, other = (optimal_transport([[1.0]], [1.0], [1.0]) for _ in range(2))
+    assert len({one, other, one}) == 2
+    assert (one == one, one == other) == (True, False)

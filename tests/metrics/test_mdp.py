@@ -235,3 +235,9 @@ def test_impossible_sizes_in_a_file_are_explained(tmp_path, shape):
     np.savez(tmp_path / "mdp.npz", **{**arrays, "shape": np.array(shape)})
     with pytest.raises(UserError, match="expected consistent sparse arrays"):
         FiniteMDP.load(tmp_path / "mdp.npz")
+
+
+@pytest.mark.parametrize("rewards", [np.zeros((2, 1)), 0.0])
+def test_samples_are_lists_of_numbers(rewards):
+    with pytest.raises(UserError, match="of one length"):
+        FiniteMDP.from_samples([0, 1], [0, 0], rewards, [1, 0], (2, 1))

@@ -103,3 +103,19 @@ def test_nearest_neighbours_both_ways():
 def test_bad_input(call, words):
     with pytest.raises(UserError, match=words):
         call()
+
+
+def test_states_that_were_compared_with_none_have_no_neighbour():
+    distance = np.array([[0.0, 1.0], [np.nan, np.nan]])
+    with pytest.raises(UserError, match="state 1 of x"):
+        nearest_neighbours(distance)
+    with pytest.raises(UserError, match="state 1 of y"):
+        nearest_neighbours(distance.T)
+    np.testing.assert_array_equal(transfer_policy(distance, [3, 4]), [3, 3])  # asks in one direction only
+
+
+def test_a_count_or_a_policy_of_another_kind_is_refused():
+    with pytest.raises(UserError, match="count of neighbours"):
+        nearest_neighbours([[1.0]], 1.5)
+    with pytest.raises(UserError, match="a policy for 1 states"):
+        transfer_policy([[1.0]], 0)

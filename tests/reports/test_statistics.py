@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -115,7 +118,7 @@ def test_averages_lie_within_the_runs(values):
     ("call", "message"),
     [
         (lambda: Scores({}), "at least one task"),
-        (lambda: Scores({"a": ()}), "none of 'a'"),
+        (lambda: Scores({"a": ()}), "got () for 'a'"),
         (lambda: Scores({"a": (float("nan"),)}), "finite scores of 'a'"),
         (lambda: probability_of_improvement(TWO, Scores({"a": (1.0,)})), "same tasks"),
         (lambda: bootstrap_interval(Scores({"a": (1.0,)}), mean), "two runs of every task"),
@@ -165,3 +168,26 @@ def test_intervals_and_profiles_agree_with_rliable(rliable):
     profile = performance_profile(scores, levels)
     assert profile.share == pytest.approx(shares["x"])
     assert np.stack([profile.low, profile.high]) == pytest.approx(bands["x"], abs=0.04)
+
+
+def test_scores_can_be_copied_sent_and_kept_in_sets():
+    scores = Scores({"a": np.array([1.0, 2.0]), "b": [3]})
+    assert scores.runs == {"a": (1.0, 2.0), "b": (3.0,)}
+    for other in (copy.deepcopy(scores), pickle.loads(pickle.dumps(scores))):
+        assert other == scores
+        assert hash(other) == hash(scores)
+    with pytest.raises(TypeError):
+        scores.runs["a"] = ()
+
+
+@pytest.mark.parametrize("values", [[[1.0]], 1.0, np.array([]), ["x"]])
+def test_runs_are_a_list_of_numbers(values):
+    with pytest.raises(UserError):
+        Scores({"a": values})
+
+
+def test_thresholds_and_seeds_are_numbers():
+    with pytest.raises(UserError, match="thresholds"):
+        performance_profile(Scores({"a": [1.0, 2.0]}), [float("nan")])
+    with pytest.raises(UserError, match="seed"):
+        bootstrap_interval(Scores({"a": [1.0, 2.0]}), mean, seed=-1)

@@ -94,3 +94,59 @@ def test_ids_that_minari_chokes_on_are_refused_before_anything_is_written(datase
     with pytest.raises(UserError, match="with its version"):
         to_minari(episodes(), dataset_id, space.observation_space, space.action_space)
     assert len(from_minari("toy/road-v0")) == 2
+
+
+BOX, THREE = gym.spaces.Box(-1, 1, (2,), np.float32), gym.spaces.Discrete(3)
+
+
+def short(actions=(0, 1, 2), value=0.5):
+    return Trajectory(np.full((3, 2), value, np.float32), actions=np.asarray(actions))
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"env": "NoSuchEnv-v0"}, {"algorithm_name": object()}, {"data_format": "no such format"}]
+)
+def test_a_data_set_that_could_not_be_written_leaves_nothing_behind(metadata):
+    with pytest.raises(UserError, match="that Minari can write a dataset with"):
+        to_minari([short()], "toy/walk-v0", BOX, THREE, **metadata)
+    to_minari([short()], "toy/walk-v0", BOX, THREE)
+    assert_same(from_minari("toy/walk-v0")[0], Trajectory(short().observations, short().actions, rewards=np.zeros(3)))
+
+
+@pytest.mark.parametrize(
+    ("trajectory", "message"),
+    [
+        (short((0, 1, 7)), "actions of .*, of which step 2 is not in it"),
+        (short((0.0, 1.5, 2.0)), "actions of .*step 0"),
+        (short([[0], [1], [2]]), "actions of .*step 0"),
+        (Trajectory(np.array([[0, 0], [5, 0]], np.float32), actions=[0, 1]), "observations of .*step 1"),
+    ],
+)
+def test_every_step_must_lie_in_the_spaces(trajectory, message):
+    with pytest.raises(UserError, match=message):
+        to_minari([trajectory], "toy/walk-v0", BOX, THREE)
+
+
+def test_spaces_of_several_arrays_are_refused():
+    with pytest.raises(UserError, match="spaces of single arrays"):
+        to_minari([short()], "toy/walk-v0", gym.spaces.Dict({"a": BOX}), THREE)
+
+
+def test_an_environment_given_twice_is_refused():
+    env = CrossingEnv()
+    with pytest.raises(UserError, match="the same one twice"):
+        play_episodes([env, env], lambda observations: np.zeros(len(observations), int))
+    for environments, steps in (([], 5), ([env], 0)):
+        with pytest.raises(UserError, match="at least one step"):
+            play_episodes(environments, lambda observations: np.zeros(len(observations), int), steps)
+
+
+@pytest.mark.parametrize("mode", list(gym.vector.AutoresetMode))
+def test_parts_of_a_vector_environment_may_end_at_different_times(mode):
+    levels = (0, 1, 2, 3)
+    vector = gym.vector.SyncVectorEnv([lambda level=level: CrossingEnv(level) for level in levels], autoreset_mode=mode)
+    played = collect_vector(vector, lambda observations: np.array([env.optimal_action() for env in vector.envs]))
+    alone = episodes(levels)
+    assert len({len(one) for one in alone}) > 1
+    for one, other in zip(played, alone, strict=True):
+        assert_same(one, other)

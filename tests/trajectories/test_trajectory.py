@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -115,8 +118,14 @@ def test_is_frozen_and_keeps_its_own_copy():
         ({"observations": np.zeros((2, 3)), "actions": np.zeros(2, int), "rewards": np.array([0, np.nan])}, "finite"),
         ({"observations": np.zeros((2, 3)), "actions": np.zeros(2, int), "rewards": np.zeros((2, 1))}, "shape"),
         ({"observations": np.zeros((2, 3)), "actions": np.array([[0.0], [np.inf]])}, "finite actions"),
-        ({"observations": np.zeros((2, 3)), "actions": np.array(["0", "1"])}, "expected actions as numbers"),
-        ({"observations": np.zeros((2, 3)), "actions": np.zeros((2, 1), complex)}, "expected actions as numbers"),
+        (
+            {"observations": np.zeros((2, 3)), "actions": np.array(["0", "1"])},
+            "expected actions as an array of numbers",
+        ),
+        (
+            {"observations": np.zeros((2, 3)), "actions": np.zeros((2, 1), complex)},
+            "expected actions as an array of numbers",
+        ),
         ({"observations": np.zeros((2, 3)), "policies": np.full((2, 3), 1 / 3, np.float16)}, "sum to 1"),
     ],
 )
@@ -174,3 +183,20 @@ def test_any_damage_is_explained(tmp_path):
             Trajectory.load(path)
         except UserError:
             continue
+
+
+@pytest.mark.parametrize(
+    ("observations", "actions"),
+    [(None, [0]), (5, [0]), ([{"a": 1}], [0]), ([[1.0]], 0), (np.array(["x"]), [0])],
+)
+def test_what_is_no_array_of_numbers_is_refused(observations, actions):
+    with pytest.raises(UserError, match="as an array of numbers"):
+        Trajectory(observations, actions=actions)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_are_read_only_too(duplicate):
+    one = duplicate(Trajectory(np.zeros((2, 1)), actions=[0, 1], rewards=[0.0, 1.0]))
+    for values in (one.observations, one.actions, one.rewards):
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = 1

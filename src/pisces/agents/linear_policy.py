@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,9 @@ class LinearPolicy:
         self._layers = [tensors[name].double().numpy().T for name in sorted(tensors) if name.startswith("layer_")]
         if not self._layers or any(layer.ndim != 2 for layer in self._layers):
             raise UserError(f"expected the layers of a linear agent in {str(folder)!r}, got other tensors")
+        if any(len(before) != after.shape[1] for before, after in pairwise(self._layers)):
+            shapes = ", ".join(str(layer.shape) for layer in self._layers)
+            raise UserError(f"expected layers that fit each other in {str(folder)!r}, got {shapes}")
 
     @property
     def matrix(self) -> FloatArray:

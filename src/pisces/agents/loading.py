@@ -72,7 +72,7 @@ class JumpingPolicy:
         shape = (2, 60, 60) if self._network.conv1.in_channels == 2 else (2, 60, 60, 3)
         if frames.shape != shape:
             raise UserError(f"expected two stacked frames of shape {shape}, got {frames.shape}")
-        image = torch.from_numpy(frames)
+        image = torch.from_numpy(np.array(frames))  # a copy: recorded observations are read-only
         return (image if image.ndim == 3 else image.permute(0, 3, 1, 2).flatten(0, 1))[None]
 
 
@@ -90,7 +90,7 @@ class ControlPolicy:
     def embed(self, observation: ArrayLike) -> NDArray[np.float32]:
         """The metric embedding, or the actor's last hidden layer if it learned without the contrastive loss."""
         agent = self._agent
-        image = torch.from_numpy(self._checked(observation)[None]).permute(0, 3, 1, 2)
+        image = torch.from_numpy(np.array(self._checked(observation))[None]).permute(0, 3, 1, 2)
         features = agent.actor.represent(agent.critic.convolutions(image))
         embedding = agent.loss.embed(features) if agent.settings.auxiliary else features
         return np.asarray(embedding[0].numpy(), dtype=np.float32)
@@ -129,8 +129,8 @@ def _load_control(config: dict[str, Any], tensors: dict[str, Tensor], folder: Pa
         agent = DrQAgent(size, channels, actions, DrQSettings(**config["settings"]), config["seed"])
         agent.restore_policy(tensors)
         load_module(agent.loss, "loss.", tensors)
-    except (KeyError, TypeError, RuntimeError) as error:
-        raise UserError(f"expected a control run of this version in {str(folder)!r}, got another ({error})") from error
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise _other("a control run", folder, error) from error
     return ControlPolicy(agent, (size, size, channels))
 
 
@@ -145,13 +145,18 @@ def _load_jumping(
         network = make_network(settings.network, channels)
         load_module(network, "network.", tensors)
         kernels = evaluation_kernels(settings, config["seed"], int(numbers["iteration"]), channels // 2)
-    except (KeyError, TypeError, RuntimeError) as error:
-        raise UserError(f"expected a jumping run of this version in {str(folder)!r}, got another ({error})") from error
-    loss = None
-    if settings.auxiliary == "contrastive":
-        loss = PolicySimilarityLoss(REPRESENTATION, settings.embedding_size)
-        load_module(loss, "loss.", tensors)
+        loss = None
+        if settings.auxiliary == "contrastive":
+            loss = PolicySimilarityLoss(REPRESENTATION, settings.embedding_size)
+            load_module(loss, "loss.", tensors)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise _other("a jumping run", folder, error) from error
     return JumpingPolicy(network, loss, kernels)
+
+
+def _other(kind: str, folder: Path, error: Exception) -> UserError:
+    reason = " ".join(str(error).split())  # torch tells it in several lines
+    return UserError(f"expected {kind} of this version in {str(folder)!r}, got another ({reason})")
 
 
 def _read_config(path: Path) -> dict[str, Any]:

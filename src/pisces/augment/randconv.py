@@ -32,6 +32,8 @@ def random_kernel(
     Returns:
         The kernel [channels, channels, 2, 2], or None.
     """
+    if not 0 <= pass_probability <= 1:
+        raise UserError(f"expected pass_probability in [0, 1], got {pass_probability}")
     passes = rng.random() < pass_probability
     deviation = sqrt(2 / (2 * channels * SIZE * SIZE))
     kernel = rng.normal(0.0, deviation, (channels, channels, SIZE, SIZE))
@@ -73,13 +75,15 @@ def apply_kernel(images: Tensor, kernel: Tensor | None) -> Tensor:
     Returns:
         Images of the same shape.
     """
-    if kernel is None:
-        return images
-    channels = kernel.shape[0]
-    if images.ndim != 4 or images.shape[1] % channels:
-        raise UserError(f"expected images [n, frames * {channels}, H, W], got {tuple(images.shape)}")
     if not images.is_floating_point():
         raise UserError(f"expected images of floating-point numbers, got {images.dtype}; kernels have fractions")
+    if kernel is None:
+        return images
+    channels = len(kernel)
+    if kernel.shape != (channels, channels, SIZE, SIZE):
+        raise UserError(f"expected a kernel [channels, channels, {SIZE}, {SIZE}], got {tuple(kernel.shape)}")
+    if images.ndim != 4 or images.shape[1] % channels:
+        raise UserError(f"expected images [n, frames * {channels}, H, W], got {tuple(images.shape)}")
     n, stacked, height, width = images.shape
     frames = functional.pad(images.reshape(-1, channels, height, width), (0, SIZE - 1, 0, SIZE - 1))
     return functional.conv2d(frames, kernel.to(images)).reshape(n, stacked, height, width)

@@ -32,9 +32,14 @@ class CrossingEnv(gym.Env[NDArray[np.uint8], np.int64]):
     Args:
         level: number of the level, at least 0; each is drawn by its own generator.
         contrast: brightest value of the background, 0 (black) to 255.
+        render_mode: None; observations are the picture.
     """
 
-    def __init__(self, level: int = 0, contrast: int = 60) -> None:
+    metadata = {"render_modes": []}  # noqa: RUF012 (Gymnasium's convention)
+
+    def __init__(self, level: int = 0, contrast: int = 60, render_mode: None = None) -> None:
+        if render_mode is not None:
+            raise UserError(f"expected render_mode None, got {render_mode!r}")
         if level < 0 or not 0 <= contrast <= 255:
             raise UserError(f"expected level >= 0 and contrast in [0, 255], got {level} and {contrast}")
         self.observation_space = gym.spaces.Box(0, 255, (3, ROWS, COLUMNS), np.uint8)
@@ -50,13 +55,17 @@ class CrossingEnv(gym.Env[NDArray[np.uint8], np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-        """Puts the walker back to the start."""
+        """Puts the walker back to the start; there are no options."""
+        if options:
+            raise UserError(f"expected no options, got {', '.join(map(str, options))}")
         super().reset(seed=seed)
         self.row, self.column, self.time = self.start, 0, 0
         return self._observe(), {}
 
     def step(self, action: np.int64 | int) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
         """Moves the walker, if nothing is in the way."""
+        if np.ndim(action) or action not in (RIGHT, UP, DOWN):
+            raise UserError(f"expected action 0 (right), 1 (up) or 2 (down), got {action!r}")
         before = self.distance
         row = self.row + {UP: -1, DOWN: 1}.get(int(action), 0)
         column = self.column + (int(action) == RIGHT)

@@ -63,6 +63,10 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         self.variant, self._dynamic = find_variant(variant), dynamic
         self.action_repeat = usual_repeat(task) if action_repeat is None else action_repeat
         check_size(frame_size, frame_stack, self.action_repeat)
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise UserError(f"expected render_mode 'rgb_array' or None, got {render_mode!r}")
+        if not isinstance(dynamic, bool) or not isinstance(camera, int | np.integer):
+            raise UserError(f"expected True or False for dynamic, a number for camera, got {dynamic!r} and {camera!r}")
         problem = gl.control_problem()
         if problem is not None:
             raise UserError(problem)
@@ -105,32 +109,37 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
         """Starts an episode; see the class for `options`."""
+        chosen = self._check_options(options or {})
         super().reset(seed=seed)
-        for name in options or {}:
-            if name not in OPTIONS:
-                raise unknown_name("option", name, OPTIONS)
         if seed is not None:
             self._seed_streams(seed)
         # Drawn in any case, so that an option changes this episode alone.
         drawn = int(self._background_rng.integers(2**31))
-        chosen = (options or {}).get("background_seed", drawn)
-        video = self._distract(int(chosen), (options or {}).get("video"))
+        video = self._distract(chosen.get("background_seed", drawn), chosen.get("video"))
         self._env.reset()
         self._renderer.upload_terrain()
         frame = self._draw()
         self._frames.extend([frame] * self._frames.maxlen)  # type: ignore[operator]
         return self._observe(), {"video": video}
 
+    def _check_options(self, options: dict[str, Any]) -> dict[str, int]:
+        """The options that were given, as numbers; nothing is changed if one is wrong."""
+        limits = {"background_seed": 2**63, "video": len(self.videos) if self.videos is not None else 2**31}
+        for name, value in options.items():
+            if name not in OPTIONS:
+                raise unknown_name("option", name, OPTIONS)
+            if not (isinstance(value, int | np.integer) and 0 <= value < limits[name]):
+                raise UserError(f"expected a {name} in 0..{limits[name] - 1}, got {value!r}")
+        return {name: int(value) for name, value in options.items()}
+
     def _distract(self, seed: int, video: int | None) -> int | None:
         """Draws the episode's distractions; returns the number of the video."""
-        rng = np.random.default_rng([abs(seed), 2])
+        rng = np.random.default_rng([seed, 2])
         self._walks.clear()
         if self.videos is None:
             return None
         drawn = int(rng.integers(len(self.videos)))
-        video = drawn if video is None else int(video)
-        if not 0 <= video < len(self.videos):
-            raise UserError(f"expected a video in 0..{len(self.videos) - 1}, got {video}")
+        video = drawn if video is None else video
         self._background = Background(self.videos.load(video, self._sky_size), rng, self._dynamic)
         self._walks.append(self._background)
         if self.variant.color:
@@ -143,6 +152,8 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
 
     def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.uint8], SupportsFloat, bool, bool, dict[str, Any]]:
         """Repeats the action; the reward is the sum over the simulator's steps."""
+        if not self._frames:
+            raise UserError("expected a call of reset before step, got none")
         values = np.asarray(action, dtype=np.float64)
         if values.shape != self._low.shape or not np.isfinite(values).all():
             raise UserError(f"expected a finite action of shape {self._low.shape}, got {action!r}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from pisces.errors import UserError, unknown_name
 
 # Action repeats of the paper's six tasks (App. H, arXiv:2101.05265).
@@ -99,7 +101,8 @@ def environment_id(task: str) -> str:
 
 def check_size(frame_size: int, frame_stack: int, repeat: int) -> None:
     """Raises unless the sizes can be drawn and stacked."""
-    if not 16 <= frame_size <= 480 or frame_stack < 1 or repeat < 1:
+    whole = all(isinstance(value, int | np.integer) for value in (frame_size, frame_stack, repeat))
+    if not whole or not 16 <= frame_size <= 480 or frame_stack < 1 or repeat < 1:
         raise UserError(
             "expected a frame size in 16..480 and a frame stack and action repeat of at least 1, "
             f"got {frame_size}, {frame_stack} and {repeat}"

@@ -8,7 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from pisces.envs.jumping import Color, JumpingTask
-from pisces.errors import unknown_name
+from pisces.errors import UserError, unknown_name
+from pisces.validation import check_seed
 
 Grid = Literal["wide", "narrow", "random"]
 
@@ -49,6 +50,9 @@ def split_tasks(grid: Grid, seed: int = 0, color: Color = "white", training_task
         color: color of all tasks.
         training_tasks: how many training tasks to keep; fewer than 18 are spread evenly over the grid's list.
     """
+    check_seed(seed)
+    if training_tasks < 1:
+        raise UserError(f"expected at least one training task, got {training_tasks}")
     chosen = _training_cells(grid, seed)
     if training_tasks < len(chosen):
         chosen = [chosen[i] for i in np.linspace(0, len(chosen) - 1, training_tasks).round().astype(int)]

@@ -172,7 +172,7 @@ class JumpingEnv(gym.Env[NDArray[np.float32], np.int64]):
 
     def step(self, action: np.int64 | int) -> tuple[NDArray[np.float32], SupportsFloat, bool, bool, dict[str, Any]]:
         """Moves one pixel to the right, and up or down during a jump."""
-        if action not in (RIGHT, JUMP):
+        if np.ndim(action) or action not in (RIGHT, JUMP):
             raise UserError(f"expected action 0 (right) or 1 (jump), got {action!r}")
         self._move(int(action))
         collided = self._overlaps()

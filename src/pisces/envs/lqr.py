@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_discrete_are, solve_discrete_lyapunov
 
 from pisces.errors import UserError, unknown_name
-from pisces.validation import check_finite, check_seed
+from pisces.validation import check_finite, check_seed, freeze
 
 FloatArray = NDArray[np.float64]
 Role = Literal["train", "validation", "test"]
@@ -25,6 +25,8 @@ STATES = 20
 """Size of the hidden state, and of the action."""
 DYNAMICS_SCALE = 0.8
 STATE_FEATURE_SCALE = 0.1
+MATRICES = ("dynamics", "control", "state_cost", "action_cost", "state_features")
+"""The arrays of a `LinearSystem`, which are read-only."""
 _SYSTEM_STREAM, _START_STREAM = 0, 1
 _ROLE_STREAMS: dict[str, int] = {"train": 2, "validation": 3, "test": 4}
 
@@ -45,11 +47,11 @@ class LinearSystem:
     """The part of the observation that does not change between environments, 0.1 W_c, [f, s]."""
 
     def __post_init__(self) -> None:
-        for name in ("dynamics", "control", "state_cost", "action_cost", "state_features"):
+        for name in MATRICES:
             value = np.array(getattr(self, name), dtype=np.float64)
             check_finite(name, value)
-            value.flags.writeable = False
             object.__setattr__(self, name, value)
+        freeze(self, MATRICES)
         self._check_shapes()
         radius = spectral_radius(self.dynamics)
         if radius >= 1:
@@ -58,6 +60,10 @@ class LinearSystem:
             matrix = getattr(self, name)
             if not np.allclose(matrix, matrix.T) or np.linalg.eigvalsh(matrix).min() <= 0:
                 raise UserError(f"expected a symmetric positive definite {name}, got another matrix")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        freeze(self, MATRICES)
 
     def _check_shapes(self) -> None:
         if self.dynamics.ndim != 2 or self.dynamics.shape[0] != self.dynamics.shape[1]:
@@ -158,6 +164,8 @@ def make_distractors(seed: int, count: int, role: Role = "train", index: int = 0
         raise unknown_name("role", role, get_args(Role))
     if count < STATES:
         raise UserError(f"expected at least {STATES} distractors, got {count}")
+    if index < 0:
+        raise UserError(f"expected an index of at least 0, got {index}")
     return semi_orthogonal(count, STATES, _generator(seed, _ROLE_STREAMS[role], index))
 
 
@@ -193,8 +201,8 @@ class DistractorLQREnv(gym.Env[NDArray[np.float64], NDArray[np.float64]]):
     ) -> None:
         if render_mode is not None:
             raise UserError(f"expected render_mode None, got {render_mode!r}")
-        if max_steps < 1:
-            raise UserError(f"expected max_steps of at least 1, got {max_steps}")
+        if not (isinstance(max_steps, int | np.integer) and max_steps >= 1):
+            raise UserError(f"expected max_steps of at least 1, got {max_steps!r}")
         self.system = make_system(problem_seed)
         self.features = self.system.features(make_distractors(problem_seed, distractors, role, index))
         self.max_steps, self.render_mode = max_steps, render_mode

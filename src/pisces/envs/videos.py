@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -112,7 +113,13 @@ def _folder_videos(folder: Path) -> Videos:
 
 
 def _list_images(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() in IMAGE_ENDINGS)
+    return sorted((path for path in folder.iterdir() if path.suffix.lower() in IMAGE_ENDINGS), key=_by_number)
+
+
+def _by_number(path: Path) -> list[tuple[int, str]]:
+    """Sorts 2.png before 10.png."""
+    parts = re.split(r"(\d+)", path.name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _images(folder: Path) -> tuple[Path, ...]:

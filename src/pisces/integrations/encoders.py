@@ -127,7 +127,14 @@ class _ActorCritic:
     def __init__(self, policy: Any) -> None:
         self.features_extractor = getattr(policy, "pi_features_extractor", policy.features_extractor)
         self.mlp_extractor = getattr(policy, "mlp_extractor", None)
-        self.extract_features = policy.extract_features
+        self._policy = policy
+
+    def extract_features(self, observations: Tensor, extractor: Any) -> Tensor:
+        """Features by the extractor given; the policy's own method asks both of two that are not shared."""
+        from stable_baselines3.common.policies import BaseModel
+
+        features: Tensor = BaseModel.extract_features(self._policy, observations, extractor)
+        return features
 
 
 def _hidden_layers(owner: Any) -> tuple[Callable[[Tensor], Tensor], list[nn.Module]]:

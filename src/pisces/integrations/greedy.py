@@ -12,7 +12,8 @@ from pisces.errors import UserError, unknown_name
 from pisces.losses.pairs import Pair, TrajectoryPairs
 from pisces.metrics.behaviour import TrajectoryCost, behaviour_cost
 from pisces.trajectories import BatchPolicy, Trajectory, play_episodes
-from pisces.validation import check_discount
+from pisces.trajectories.collection import check_separate
+from pisces.validation import as_generator, check_discount
 
 Keep = Literal["latest", "best"]
 
@@ -49,11 +50,13 @@ class GreedyPairs:
             raise UserError(f"expected at least two environments to compare, got {len(environments)}")
         if keep not in get_args(Keep):
             raise unknown_name("keep", keep, get_args(Keep))
-        if refresh < 1 or max_steps < 1:
-            raise UserError(f"expected refresh and max_steps of at least 1, got {refresh} and {max_steps}")
+        for name, value in (("refresh", refresh), ("max_steps", max_steps), ("states", states)):
+            if value is not None and not (isinstance(value, int | np.integer) and value >= 1):
+                raise UserError(f"expected {name} of at least 1, got {value!r}")
+        check_separate(environments)
         check_discount(discount)
         self.environments, self.refresh, self.keep, self.max_steps = list(environments), refresh, keep, max_steps
-        self.generator = np.random.default_rng(seed)
+        self.generator = as_generator(seed)
         self.episodes: list[Trajectory] = []
         self.drawn = 0
         self._pairs: TrajectoryPairs | None = None
@@ -61,7 +64,7 @@ class GreedyPairs:
 
     def sample(self, policy: BatchPolicy) -> Pair:
         """Draws a pair of episodes; plays new ones with the policy if they are due."""
-        if self._pairs is None or self.drawn % self.refresh == 0:
+        if self._pairs is None or (self.drawn and self.drawn % self.refresh == 0):
             self.set_episodes(self._chosen(policy))
         self.drawn += 1
         assert self._pairs is not None
@@ -69,6 +72,10 @@ class GreedyPairs:
 
     def set_episodes(self, episodes: Sequence[Trajectory]) -> None:
         """Replaces the episodes, one per environment."""
+        if len(episodes) != len(self.environments):
+            raise UserError(
+                f"expected an episode for each of {len(self.environments)} environments, got {len(episodes)}"
+            )
         self.episodes = list(episodes)
         self._pairs = TrajectoryPairs(self.episodes, seed=self.generator, **self._arguments)
 

@@ -77,10 +77,11 @@ class PolicySimilarityCallback(BaseCallback):
         if self._trainer is not None and self._trainer.model is self.model:
             return
         state = self._restored or (self._state() if self._trainer is not None else None)
-        self._trainer = Trainer(self.model, self.settings)
+        trainer = Trainer(self.model, self.settings)
         if state is not None:
-            self._restore(*state)
-        self._restored = None
+            self._restore(trainer, *state)
+        # Last: a state that does not fit is refused now, and again when `learn` is called again.
+        self._trainer, self._restored = trainer, None
 
     def _on_training_start(self) -> None:
         # Another call of `learn`, or another model, may count steps from zero again.
@@ -102,11 +103,11 @@ class PolicySimilarityCallback(BaseCallback):
 
     def train(self, updates: int | None = None) -> tuple[float, float]:
         """Makes some updates now; returns the mean loss, and the alignment score before the last of them."""
-        trainer = self._trainer
-        if trainer is None:
-            raise UserError("expected a callback that a model has begun to learn with, got a new one")
+        trainer = self._begun()
         losses, alignment = [], 0.0
         wanted = self.settings.updates if updates is None else updates
+        if wanted < 1:
+            raise UserError(f"expected at least one update, got {wanted}")
         for index in range(wanted):
             last = index == wanted - 1
             loss, score = trainer.update([self.sample() for _ in range(self.settings.pairs)], score=last)
@@ -119,13 +120,12 @@ class PolicySimilarityCallback(BaseCallback):
         """Draws a pair of trajectories; may play greedy episodes."""
         if isinstance(self.pairs, TrajectoryPairs):
             return self.pairs.sample()
+        self._begun()
         return self.pairs.sample(lambda observations: greedy_actions(self.model, observations))
 
     def embed(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """Embeddings [n, k] of observations [n, ...] as the raw environments give them."""
-        if self._trainer is None:
-            raise UserError("expected a callback that a model has begun to learn with, got a new one")
-        return self._trainer.embed(observations)
+        return self._begun().embed(np.asarray(observations))
 
     def save(self, path: str | Path) -> Path:
         """Writes the projection, the optimiser and all draws beside a model.
@@ -136,8 +136,7 @@ class PolicySimilarityCallback(BaseCallback):
         Returns:
             The file.
         """
-        if self._trainer is None:
-            raise UserError("expected a callback that a model has begun to learn with, got a new one")
+        self._begun()
         file = _beside(path)
         file.parent.mkdir(parents=True, exist_ok=True)
         save_checkpoint(file, *self._state())
@@ -160,6 +159,11 @@ class PolicySimilarityCallback(BaseCallback):
         callback._restored = tensors, numbers
         return callback
 
+    def _begun(self) -> Trainer:
+        if self._trainer is None:
+            raise UserError("expected a callback that a model has begun to learn with, got a new one")
+        return self._trainer
+
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         assert self._trainer is not None
         tensors, steps = self._trainer.state()
@@ -176,14 +180,17 @@ class PolicySimilarityCallback(BaseCallback):
                 tensors |= _episode_tensors(index, episode)
         return tensors, numbers
 
-    def _restore(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
-        assert self._trainer is not None
-        self._trainer.restore(tensors, numbers["optimizer_steps"])
-        self.updates, self._trained_at = numbers["updates"], numbers["trained_at"]
-        self.pairs.generator.bit_generator.state = numbers["draws"]
+    def _restore(self, trainer: Trainer, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
+        draws, own = numbers["draws"], self.pairs.generator.bit_generator
+        if draws["bit_generator"] != own.state["bit_generator"]:
+            kinds = f"{draws['bit_generator']}, got {own.state['bit_generator']}"
+            raise UserError(f"expected pairs with a generator of the saved kind, {kinds}")
+        trainer.restore(tensors, numbers["optimizer_steps"])
         if isinstance(self.pairs, GreedyPairs) and numbers.get("episodes"):
             self.pairs.set_episodes([_episode(index, tensors) for index in range(numbers["episodes"])])
             self.pairs.drawn = numbers["drawn"]
+        self.updates, self._trained_at = numbers["updates"], numbers["trained_at"]
+        own.state = draws
 
 
 def _beside(path: str | Path) -> Path:

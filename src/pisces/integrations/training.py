@@ -11,9 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pisces.agents.checkpoint import tensors_below
 from pisces.errors import UserError, unknown_name
 from pisces.integrations.encoders import Encoder, Layers, evaluating, find_encoder, policy_input
 from pisces.losses import Pair, PolicySimilarityLoss
+from pisces.losses.checks import check_match_within
 from pisces.metrics.alignment import alignment_score, cosine_distance
 from pisces.validation import check_kinds
 
@@ -60,6 +62,7 @@ class SimilaritySettings:
         for name in ("learning_rate", "temperature", "scale"):
             if not getattr(self, name) > 0:
                 raise UserError(f"expected a positive {name}, got {getattr(self, name)}")
+        check_match_within(self.match_within)
 
 
 class Trainer:
@@ -128,10 +131,13 @@ class Trainer:
         """Takes up what `state` gave."""
         if len(steps) != len(self.parameters):
             raise UserError(f"expected a callback for {len(self.parameters)} parameters of the model, got {len(steps)}")
-        prefix = "loss."
-        self.loss.load_state_dict(
-            {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-        )
+        loss = tensors_below("loss.", tensors)
+        own = self.loss.state_dict()
+        same = {name: value.shape for name, value in loss.items()} == {name: own[name].shape for name in own}
+        moved = [(tensors.get(f"optimizer.{index}.exp_avg"), value) for index, value in enumerate(self.parameters)]
+        if not same or any(moment is not None and moment.shape != value.shape for moment, value in moved):
+            raise UserError("expected the callback of a model with layers of these widths, got one of other widths")
+        self.loss.load_state_dict(loss)
         for index, (parameter, step) in enumerate(zip(self.parameters, steps, strict=True)):
             if step:
                 names = ("exp_avg", "exp_avg_sq")

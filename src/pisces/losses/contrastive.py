@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from pisces.errors import UserError
+from pisces.losses.checks import check_match_within, check_metric, check_rows, in_one_precision
 
 
 def contrastive_metric_loss(
@@ -28,7 +29,7 @@ def contrastive_metric_loss(
                           + sum_{j != p} (1 - Gamma[i, j]) exp(s[i, j] / temperature)) )
 
     averaged over the anchors i. Of several j that are nearest in the embeddings' precision, p(i) is the first. All is
-    computed with logarithms, so that no metric, scale or temperature overflows.
+    computed with logarithms, so that weights neither overflow nor vanish.
 
     Args:
         embeddings_x: embeddings of the anchors, [n, k].
@@ -45,6 +46,7 @@ def contrastive_metric_loss(
         The loss, a scalar.
     """
     _check_arguments(embeddings_x, embeddings_y, metric, temperature, scale)
+    check_match_within(match_within)
     similarity = _cosine_similarity(embeddings_x, embeddings_y) / temperature
     metric = metric.detach().to(similarity)
     loss = _anchor_loss(similarity, metric, scale, weighted, match_within)
@@ -66,9 +68,9 @@ def simclr_loss(embeddings_x: Tensor, embeddings_y: Tensor, temperature: float) 
     Returns:
         The loss, a scalar.
     """
+    _check_embeddings(embeddings_x, embeddings_y)
     if embeddings_x.shape != embeddings_y.shape or len(embeddings_x) == 0:
         raise UserError(f"expected paired embeddings, got {tuple(embeddings_x.shape)} and {tuple(embeddings_y.shape)}")
-    _check_embeddings(embeddings_x, embeddings_y)
     _check_positive("temperature", temperature)
     similarity = _cosine_similarity(embeddings_y, embeddings_x) / temperature
     return functional.cross_entropy(similarity, torch.arange(len(similarity), device=similarity.device))
@@ -93,27 +95,20 @@ def _anchor_loss(
 
 def _cosine_similarity(x: Tensor, y: Tensor) -> Tensor:
     # Never in half precision, in which short vectors have no direction, and distances over a scale overflow.
-    x, y = (values.to(torch.promote_types(values.dtype, torch.float32)) for values in (x, y))
+    x, y = in_one_precision(x, y)
     with torch.autocast(x.device.type, enabled=False):
         return functional.normalize(x, dim=1) @ functional.normalize(y, dim=1).T
 
 
 def _check_arguments(x: Tensor, y: Tensor, metric: Tensor, temperature: float, scale: float) -> None:
     _check_embeddings(x, y)
-    if not isinstance(metric, Tensor):
-        raise UserError(f"expected the metric as a tensor, got {type(metric).__name__}; torch.from_numpy makes one")
-    if metric.shape != (len(x), len(y)) or 0 in metric.shape:
-        raise UserError(f"expected a metric of shape {(len(x), len(y))} without zeros, got {tuple(metric.shape)}")
+    check_metric(x, y, metric)
     _check_positive("temperature", temperature)
     _check_positive("scale", scale)
-    smallest = float(metric.detach().min())
-    if not smallest >= 0:
-        raise UserError(f"expected non-negative distances, got {smallest}")
 
 
 def _check_embeddings(x: Tensor, y: Tensor) -> None:
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
-        raise UserError(f"expected embeddings [n, k] and [m, k], got {tuple(x.shape)} and {tuple(y.shape)}")
+    check_rows("embeddings", x, y)
 
 
 def _check_positive(name: str, value: float) -> None:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from pisces.errors import UserError
+from pisces.losses.checks import check_metric, check_rows, in_one_precision
 
 SMALLEST_SQUARE = 1e-12
 """Squared distances are raised to this before the root, whose slope at zero is infinite."""
@@ -22,19 +23,16 @@ def metric_l2_loss(representations_x: Tensor, representations_y: Tensor, metric:
     Args:
         representations_x: [n, k].
         representations_y: [m, k].
-        metric: distances [n, m]; no gradient flows into them.
+        metric: distances [n, m], non-negative; no gradient flows into them.
 
     Returns:
         The loss, a scalar.
     """
-    x, y = representations_x, representations_y
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
-        raise UserError(f"expected representations [n, k] and [m, k], got {tuple(x.shape)} and {tuple(y.shape)}")
-    if metric.shape != (len(x), len(y)) or 0 in metric.shape:
-        raise UserError(f"expected a metric of shape {(len(x), len(y))} without zeros, got {tuple(metric.shape)}")
+    check_rows("representations", representations_x, representations_y)
+    check_metric(representations_x, representations_y, metric)
     if not torch.isfinite(metric).all():
         raise UserError("expected finite distances, got NaN or infinity")
-    x, y = (values.to(torch.promote_types(values.dtype, torch.float32)) for values in (x, y))
+    x, y = in_one_precision(representations_x, representations_y)
     with torch.autocast(x.device.type, enabled=False):
         squares = x.square().sum(dim=1)[:, None] + y.square().sum(dim=1)[None, :] - 2 * x @ y.T
     distance = torch.sqrt(squares.clamp_min(SMALLEST_SQUARE))

@@ -24,7 +24,7 @@ from pisces.metrics.behaviour import TrajectoryCost, behaviour_cost, trajectory_
 from pisces.metrics.sequence import Last
 from pisces.trajectories import Trajectory, collect
 from pisces.trajectories.trajectory import FIELDS
-from pisces.validation import check_discount
+from pisces.validation import as_generator, check_discount
 
 MEMORY_LIMIT = 256 * 2**20
 """Metrics that need more bytes than this are kept in a file."""
@@ -84,7 +84,7 @@ class TrajectoryPairs:
             raise unknown_name("last", last, get_args(Last))
         if states is not None and states < 1:
             raise UserError(f"expected at least one state per trajectory, got {states}")
-        self.generator = np.random.default_rng(seed)
+        self.generator = as_generator(seed)
         self.groups = _check_groups(environments, cost)
         self._discount, self._cost, self._last, self._states = discount, cost, last, states
         self._offsets = _offsets(self.groups)
@@ -126,7 +126,8 @@ class TrajectoryPairs:
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy has the metrics in memory: its mapping is one no longer, and the file belongs to the original.
-        return {**self.__dict__, "_descriptor": None, "_store": np.array(self._store)}
+        own = {"_descriptor": None, "_store": np.array(self._store), "_known": set(self._known)}
+        return {**self.__dict__, **own}
 
     def sample(self) -> Pair:
         """Draws two different environments, a trajectory of each, and returns them with their metric."""
@@ -143,6 +144,7 @@ class TrajectoryPairs:
 
     def metric(self, x: tuple[int, int], y: tuple[int, int]) -> NDArray[np.float64]:
         """Distances between the states of two trajectories, each given as (environment, number), [n, m]; read-only."""
+        x, y = (self._check_place(place) for place in (x, y))
         if x[0] == y[0]:
             raise UserError(f"expected trajectories of two environments, got two of environment {x[0]}")
         if x[0] > y[0]:
@@ -157,6 +159,12 @@ class TrajectoryPairs:
         kept = self._store[start : start + shape[0] * shape[1]].reshape(shape)
         kept.setflags(write=False)  # others will be given the same numbers
         return kept
+
+    def _check_place(self, place: tuple[int, int]) -> tuple[int, int]:
+        env, number = (int(part) for part in place)
+        if not (0 <= env < len(self.groups) and 0 <= number < len(self.groups[env])):
+            raise UserError(f"expected (environment, number) of a trajectory, got {tuple(place)}")
+        return env, number
 
     def _keep(self, start: int, found: NDArray[np.float64]) -> bool:
         """Keeps a metric; not if the disk is full, where a write through the mapping would end the process."""
@@ -185,6 +193,13 @@ def _check_groups(
     environments: Sequence[Trajectory | Sequence[Trajectory]], cost: TrajectoryCost
 ) -> list[list[Trajectory]]:
     groups = [[group] if isinstance(group, Trajectory) else list(group) for group in environments]
+    for one in itertools.chain.from_iterable(groups):
+        if not isinstance(one, Trajectory):
+            raise UserError(
+                f"expected trajectories, got {type(one).__name__}; Trajectory(observations, actions) makes one"
+            )
+        if not one.observations.dtype.isnative or one.observations.dtype.itemsize > 8:
+            raise UserError(f"expected observations of a type that torch has, got {one.observations.dtype}")
     if len(groups) < 2:
         raise UserError(f"expected trajectories of at least two environments, got {len(groups)}")
     empty = [index for index, group in enumerate(groups) if not group]

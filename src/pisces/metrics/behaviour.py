@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,8 @@ TrajectoryCost = Callable[[Trajectory, Trajectory], FloatArray]
 def behaviour_cost(x: Trajectory, y: Trajectory) -> FloatArray:
     """How differently two trajectories act in every pair of states.
 
-    Total variation between policies where both have them, or else between integer actions; L1 distance between
-    continuous actions.
+    Total variation between policies where both have them, or else between integer actions (of several parts, [T, D]:
+    0 where all parts are equal and 1 elsewhere); L1 distance between continuous actions.
 
     Args:
         x: a trajectory of n states.
@@ -34,13 +35,20 @@ def behaviour_cost(x: Trajectory, y: Trajectory) -> FloatArray:
         return total_variation(x.policies, y.policies)
     if x.actions is None or y.actions is None:
         raise UserError("expected actions in both trajectories, or policies in both, got a mixture")
-    discrete = [bool(np.issubdtype(actions.dtype, np.integer)) for actions in (x.actions, y.actions)]
+    discrete = [is_discrete(actions) for actions in (x.actions, y.actions)]
     if discrete[0] != discrete[1] or x.actions.shape[1:] != y.actions.shape[1:]:
         kinds = " and ".join(f"{t.dtype} {t.shape}" for t in (x.actions, y.actions))
         raise UserError(f"expected trajectories of one action space, got actions {kinds}")
-    if discrete[0] and x.actions.ndim == 1:
-        return total_variation(x.actions, y.actions)
-    return l1_distance(x.actions, y.actions)
+    if not discrete[0]:
+        return l1_distance(x.actions, y.actions)
+    _, numbers = np.unique(np.concatenate([x.actions, y.actions]), axis=0, return_inverse=True)
+    numbers = numbers.reshape(-1)
+    return total_variation(numbers[: len(x)], numbers[len(x) :])
+
+
+def is_discrete(actions: NDArray[Any]) -> bool:
+    """Whether actions are choices, which are equal or not, and not quantities, which are near or far."""
+    return actions.dtype.kind in "biu"
 
 
 def trajectory_metric(

@@ -83,10 +83,11 @@ def _pairwise_l1(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _as_rows(actions: ArrayLike) -> FloatArray:
-    rows = np.asarray(actions, dtype=np.float64)
-    if rows.ndim not in (1, 2):
-        raise UserError(f"expected actions of shape [n] or [n, D], got {rows.shape}")
-    check_finite("actions", rows)
+    values = np.asarray(actions)
+    if values.ndim not in (1, 2):
+        raise UserError(f"expected actions of shape [n] or [n, D], got {values.shape}")
+    check_finite("actions", values)
+    rows = values.astype(np.float64)
     return rows[:, None] if rows.ndim == 1 else rows
 
 

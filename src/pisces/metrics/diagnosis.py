@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.alignment import TOLERANCE, cosine_distance
-from pisces.metrics.behaviour import TrajectoryCost, behaviour_cost, trajectory_metric
+from pisces.metrics.behaviour import TrajectoryCost, behaviour_cost, is_discrete, trajectory_metric
 from pisces.metrics.transfer import transfer_bound
 from pisces.trajectories import Trajectory
 
@@ -170,8 +170,9 @@ def _neighbours(known: NDArray[Any], embeddings: NDArray[Any]) -> NDArray[np.int
 def _is_discrete(trajectory: Trajectory, cost: TrajectoryCost) -> bool:
     """Whether the metric is built on total variation, which Theorem 1 asks for."""
     actions = trajectory.actions
-    integers = actions is not None and actions.ndim == 1 and bool(np.issubdtype(actions.dtype, np.integer))
-    return cost is behaviour_cost and (trajectory.policies is not None or integers)
+    return cost is behaviour_cost and (
+        trajectory.policies is not None or (actions is not None and is_discrete(actions))
+    )
 
 
 def _row(one: EnvironmentDiagnosis) -> tuple[str, ...]:

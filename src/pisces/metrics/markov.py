@@ -238,6 +238,8 @@ def _listed(x: Reduction, y: Reduction, requested: ArrayLike | None, symmetric: 
 def _reporting(
     progress: bool | Progress, tolerance: float
 ) -> AbstractContextManager[Callable[[int, float], None] | None]:
-    if progress is True:
-        return ProgressBar(tolerance)
-    return nullcontext(progress or None)
+    if isinstance(progress, bool):
+        return ProgressBar(tolerance) if progress else nullcontext(None)
+    if not callable(progress):
+        raise UserError(f"expected progress as True, False or a function, got {progress!r}")
+    return nullcontext(progress)

@@ -50,8 +50,8 @@ def arrays_from_counts(
     """Returns transitions [S * A, S] and mean rewards [S, A] of samples (states, actions, rewards, next states)."""
     state, action, reward, following = samples
     states, actions = shape
-    if not len({len(values) for values in samples}) == 1:
-        raise UserError(f"expected samples of one length, got {[len(values) for values in samples]}")
+    if any(values.ndim != 1 for values in samples) or len({len(values) for values in samples}) != 1:
+        raise UserError(f"expected samples [T] of one length, got shapes {[values.shape for values in samples]}")
     if states < 1 or actions < 1 or not smoothing >= 0:
         raise UserError(f"expected shape >= (1, 1) and smoothing >= 0, got {shape} and {smoothing}")
     for name, values, size in (

@@ -18,7 +18,7 @@ SOLVE_STATES = 1000
 """Up to this many states, linear systems are solved directly."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """An optimal policy and its values."""
 

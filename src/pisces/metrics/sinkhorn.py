@@ -63,9 +63,15 @@ def sinkhorn_metric(
     """
     import torch
 
-    if not (regularization > 0 and steps >= 1 and max_sweeps >= 1):
+    whole = isinstance(steps, int | np.integer) and isinstance(max_sweeps, int | np.integer)
+    if not (whole and regularization > 0 and steps >= 1 and max_sweeps >= 1):
         raise UserError(f"expected regularization > 0, steps, sweeps >= 1, got {regularization}, {steps}, {max_sweeps}")
     check_tolerance(tolerance)
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as problem:
+        reason = str(problem).splitlines()[0]
+        raise UserError(f"expected a device that torch can use, got {device!r}: {reason}") from problem
     x, y = given_or_optimal(policy_x, mdp_x, discount), given_or_optimal(policy_y, mdp_y, discount)
     rows = [_padded(mdp.policy_chain(policy)) for mdp, policy in ((mdp_x, x), (mdp_y, y))]
     (next_x, p), (next_y, q) = [(torch.tensor(a, device=device), torch.tensor(b, device=device)) for a, b in rows]

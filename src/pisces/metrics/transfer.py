@@ -34,8 +34,9 @@ class Neighbours:
 def nearest_neighbours(distance: ArrayLike, count: int = 1) -> Neighbours:
     """The `count` nearest states in both directions of a distance matrix [n, m]; NaN counts as infinitely far."""
     matrix = _check_distance(distance)
-    if count < 1:
-        raise UserError(f"expected a count of neighbours >= 1, got {count}")
+    _check_compared(matrix, axis=1)
+    if not (isinstance(count, int | np.integer) and count >= 1):
+        raise UserError(f"expected a count of neighbours >= 1, got {count!r}")
     filled = np.where(np.isnan(matrix), np.inf, matrix)
     return Neighbours(
         np.argsort(filled, axis=0, kind="stable")[:count].T.copy(),
@@ -57,8 +58,8 @@ def transfer_policy(distance: ArrayLike | MetricResult, policy_x: ArrayLike) -> 
     """
     matrix = _check_distance(distance)
     policy = np.asarray(policy_x)
-    if len(policy) != len(matrix):
-        raise UserError(f"expected a policy for {len(matrix)} states, got {len(policy)}")
+    if policy.ndim == 0 or len(policy) != len(matrix):
+        raise UserError(f"expected a policy for {len(matrix)} states, got one of shape {policy.shape}")
     return np.asarray(policy[np.nanargmin(matrix, axis=0)])
 
 
@@ -168,7 +169,13 @@ def _check_distance(distance: ArrayLike | MetricResult) -> FloatArray:
     matrix = np.asarray(distance.distance if isinstance(distance, MetricResult) else distance, dtype=np.float64)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise UserError(f"expected distances [n, m] with n, m >= 1, got shape {matrix.shape}")
-    if np.isnan(matrix).all(axis=0).any():
-        state = int(np.flatnonzero(np.isnan(matrix).all(axis=0))[0])
-        raise UserError(f"expected a distance to at least one state, got only NaN for state {state}")
+    _check_compared(matrix, axis=0)
     return matrix
+
+
+def _check_compared(matrix: FloatArray, axis: int) -> None:
+    """Raises if a state was compared with no other; `axis` is that of the others."""
+    alone = np.flatnonzero(np.isnan(matrix).all(axis=axis))
+    if alone.size:
+        which = "xy"[1 - axis]
+        raise UserError(f"expected a distance to at least one state, got only NaN for state {alone[0]} of {which}")

@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 MARGINAL_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Transport:
     """An optimal coupling and its value."""
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from pisces.errors import UserError
-from pisces.validation import check_finite
+from pisces.validation import as_generator, check_finite
 
 FloatArray = NDArray[np.float64]
 RESAMPLES = 2000
@@ -34,12 +34,20 @@ class Scores:
     def __post_init__(self) -> None:
         if not self.runs:
             raise UserError("expected scores of at least one task, got none")
+        frozen: dict[str, tuple[float, ...]] = {}
         for task, values in self.runs.items():
-            if not values:
-                raise UserError(f"expected at least one run of every task, got none of {task!r}")
-            check_finite(f"scores of {task!r}", np.asarray(values, dtype=np.float64))
-        frozen = {task: tuple(map(float, values)) for task, values in self.runs.items()}
+            runs = np.asarray(values)
+            if runs.ndim != 1 or not runs.size:
+                raise UserError(f"expected at least one run of every task, as a list, got {values!r} for {task!r}")
+            check_finite(f"scores of {task!r}", runs)
+            frozen[task] = tuple(runs.astype(np.float64).tolist())
         object.__setattr__(self, "runs", MappingProxyType(frozen))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scores, (dict(self.runs),)  # a read-only view can't be pickled
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.runs.items()))
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -178,7 +186,7 @@ def improvement_interval(
     return _bootstrap([*x.arrays(), *other], value, confidence, resamples, seed)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Profile:
     """A performance profile: which share of the runs scores above each threshold."""
 
@@ -197,10 +205,10 @@ def performance_profile(
 ) -> Profile:
     """Shares of runs above thresholds, with pointwise stratified bootstrap intervals."""
     levels = np.asarray(thresholds, dtype=np.float64)
-    if levels.ndim != 1 or not levels.size:
-        raise UserError(f"expected thresholds [k], got shape {levels.shape}")
+    if levels.ndim != 1 or not levels.size or np.isnan(levels).any():
+        raise UserError(f"expected thresholds [k] that are numbers, got {levels}")
     _check_bootstrap(scores.arrays(), confidence, resamples)
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed)
     above = [runs[:, None] > levels for runs in scores.arrays()]
     draws = np.zeros((resamples, len(levels)))
     for flags in above:
@@ -222,7 +230,7 @@ def _bootstrap(
         confidence_level=confidence,
         method="percentile",
         vectorized=False,
-        rng=np.random.default_rng(seed),
+        rng=as_generator(seed),
     )
     ends = result.confidence_interval
     return Interval(float(ends.low), float(ends.high), confidence)

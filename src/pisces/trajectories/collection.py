@@ -55,6 +55,9 @@ def play_episodes(
         max_steps: longer episodes are cut off.
         seed: seeds each environment's reset.
     """
+    check_separate(environments)
+    if not environments or max_steps < 1:
+        raise UserError(f"expected environments and at least one step, got {len(environments)} and {max_steps}")
     observations = [np.array(env.reset(seed=seed)[0]) for env in environments]
     records = [_Record() for _ in environments]
     running = list(range(len(environments)))
@@ -72,6 +75,12 @@ def play_episodes(
         if not running:
             break
     return [record.trajectory() for record in records]
+
+
+def check_separate(environments: Sequence[gym.Env[Any, Any]]) -> None:
+    """Raises if an environment is there twice: its episodes would be played into each other."""
+    if len({id(env) for env in environments}) < len(environments):
+        raise UserError("expected an environment of its own for each episode, got the same one twice")
 
 
 def collect_vector(
@@ -100,9 +109,12 @@ def collect_vector(
         observations, rewards, terminated, truncated, _ = env.step(actions)
         for index in np.flatnonzero(running):
             records[index].rewards.append(float(rewards[index]))
-        running &= ~(np.asarray(terminated) | np.asarray(truncated))
+        ended = np.asarray(terminated) | np.asarray(truncated)
+        running &= ~ended
         if not running.any():
             return [record.trajectory() for record in records]
+        if ended.any() and env.metadata.get("autoreset_mode") == gym.vector.AutoresetMode.DISABLED:
+            observations, _ = env.reset(options={"reset_mask": ended})
     raise UserError(f"expected all episodes to end within {max_steps} steps, got some that go on; raise max_steps")
 
 

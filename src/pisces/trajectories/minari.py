@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from pisces.errors import UserError
 from pisces.trajectories.trajectory import Trajectory
@@ -62,15 +65,31 @@ def to_minari(
     minari = _minari()
     if not trajectories:
         raise UserError("expected at least one trajectory, got none")
+    for space in (observation_space, action_space):
+        if isinstance(space, gym.spaces.Dict | gym.spaces.Tuple):
+            raise UserError(f"expected spaces of single arrays, which trajectories hold, got {type(space).__name__}")
     _check_id(dataset_id)
     if dataset_id in _local_datasets(minari):
         raise UserError(f"expected the id of a new dataset, got {dataset_id!r}, which exists")
     buffers = [_buffer(trajectory, observation_space, action_space) for trajectory in trajectories]
     spaces = {"observation_space": observation_space, "action_space": action_space}
+    folder = _folder(dataset_id)
+    existed = folder.exists()
     with warnings.catch_warnings():
         # Author, code and the like are optional here; Minari warns of each that is not given.
         warnings.filterwarnings("ignore", message=".* None", category=UserWarning)
-        return minari.create_dataset_from_buffers(dataset_id, buffers, **spaces, jpeg_encoding=False, **metadata)
+        try:
+            return minari.create_dataset_from_buffers(dataset_id, buffers, **spaces, jpeg_encoding=False, **metadata)
+        except Exception as error:
+            if not existed:
+                shutil.rmtree(folder, ignore_errors=True)  # part of a dataset, which would block its id
+            raise UserError(f"expected arguments that Minari can write a dataset with, got: {error}") from error
+
+
+def _folder(dataset_id: str) -> Path:
+    from minari.storage.local import get_dataset_path
+
+    return Path(get_dataset_path(dataset_id))
 
 
 def _buffer(trajectory: Trajectory, observation_space: gym.Space[Any], action_space: gym.Space[Any]) -> Any:
@@ -79,11 +98,8 @@ def _buffer(trajectory: Trajectory, observation_space: gym.Space[Any], action_sp
     if trajectory.actions is None:
         raise UserError("expected trajectories with actions, got one with policies only")
     observations, actions = trajectory.observations, trajectory.actions
-    if not observation_space.contains(observations[0]):
-        raise UserError(f"expected observations of {observation_space}, got {observations.dtype} {observations.shape}")
-    first = int(actions[0]) if isinstance(action_space, gym.spaces.Discrete) else actions[0]
-    if not action_space.contains(first):
-        raise UserError(f"expected actions of {action_space}, got {actions.dtype} {actions.shape}")
+    _check_space("observations", observations, observation_space)
+    _check_space("actions", actions, action_space)
     length = len(trajectory)
     rewards = np.zeros(length) if trajectory.rewards is None else trajectory.rewards
     return EpisodeBuffer(
@@ -93,6 +109,14 @@ def _buffer(trajectory: Trajectory, observation_space: gym.Space[Any], action_sp
         terminations=[False] * (length - 1) + [True],
         truncations=[False] * length,
     )
+
+
+def _check_space(name: str, values: NDArray[Any], space: gym.Space[Any]) -> None:
+    for step, value in enumerate(values):
+        if not space.contains(value):
+            raise UserError(
+                f"expected {name} of {space}, got {values.dtype} {values.shape}, of which step {step} is not in it"
+            )
 
 
 def _open(dataset_id: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pisces.errors import UserError
-from pisces.validation import check_finite, check_probabilities, load_arrays
+from pisces.validation import check_finite, check_probabilities, freeze, load_arrays
 
 FIELDS = ("observations", "actions", "policies", "rewards")
 
@@ -34,13 +34,21 @@ class Trajectory:
     def __post_init__(self) -> None:
         for name in FIELDS:
             value = getattr(self, name)
-            if value is not None:
-                frozen = np.array(value)
-                frozen.flags.writeable = False
-                object.__setattr__(self, name, frozen)
+            if value is not None or name == FIELDS[0]:
+                object.__setattr__(self, name, np.array(value))
+        freeze(self, FIELDS)
         self._check()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        freeze(self, FIELDS)
+
     def _check(self) -> None:
+        for name in FIELDS:
+            value = getattr(self, name)
+            if value is not None and (value.ndim == 0 or value.dtype.kind not in "biuf"):
+                kind = "dictionaries or other objects" if value.dtype.kind == "O" else f"{value.dtype} {value.shape}"
+                raise UserError(f"expected {name} as an array of numbers [T, ...], got {kind}")
         length = len(self)
         if length == 0:
             raise UserError("expected a trajectory of at least one state, got none")
@@ -48,10 +56,8 @@ class Trajectory:
             raise UserError("expected actions or policies, got neither")
         for name in FIELDS[1:]:
             value = getattr(self, name)
-            if value is not None and len(np.atleast_1d(value)) != length:
-                raise UserError(f"expected {name} for {length} observations, got {len(np.atleast_1d(value))}")
-            if value is not None and value.dtype.kind not in "biuf":
-                raise UserError(f"expected {name} as numbers, got {value.dtype}")
+            if value is not None and len(value) != length:
+                raise UserError(f"expected {name} for {length} observations, got {len(value)}")
         if self.policies is not None:
             check_probabilities("policies", self.policies)
         if self.rewards is not None:
@@ -62,7 +68,7 @@ class Trajectory:
             check_finite("actions", self.actions)
 
     def __len__(self) -> int:
-        return len(np.atleast_1d(self.observations))
+        return len(self.observations)
 
     def save(self, path: str | Path) -> None:
         """Writes the trajectory as a compressed npz file."""

@@ -68,7 +68,7 @@ def simclr_loss(embeddings_x: Tensor, embeddings_y: Tensor, temperature: float) 
     Returns:
         The loss, a scalar.
     """
-    _check_embeddings(embeddings_x, embeddings_y)
+    check_rows("embeddings", embeddings_x, embeddings_y)
     if embeddings_x.shape != embeddings_y.shape or len(embeddings_x) == 0:
         raise UserError(f"expected paired embeddings, got {tuple(embeddings_x.shape)} and {tuple(embeddings_y.shape)}")
     _check_positive("temperature", temperature)
@@ -101,14 +101,10 @@ def _cosine_similarity(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _check_arguments(x: Tensor, y: Tensor, metric: Tensor, temperature: float, scale: float) -> None:
-    _check_embeddings(x, y)
+    check_rows("embeddings", x, y)
     check_metric(x, y, metric)
     _check_positive("temperature", temperature)
     _check_positive("scale", scale)
-
-
-def _check_embeddings(x: Tensor, y: Tensor) -> None:
-    check_rows("embeddings", x, y)
 
 
 def _check_positive(name: str, value: float) -> None:

@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 GL_PACKAGES := libegl1 libgl1 libosmesa6
 .DEFAULT_GOAL := help
 .PHONY: help install gl demo reproduce-lqr reproduce-jumping test test-all test-browser chromium check docs format readme \
-	bench
+	bench same
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -31,22 +31,22 @@ demo: $(STAMP)  ## Train with and without policy similarity embeddings and write
 	$(BIN)/pisces demo --out demo
 
 reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds, half an hour), then its tables and figures
-	$(BIN)/python -m pisces.experiments.lqr_run --seeds 0-99 --workers 2 --out results
-	$(BIN)/python -m pisces.experiments.lqr_ablation --workers 2 --out results
-	$(BIN)/python -m pisces.experiments.lqr_moments --out results
-	$(BIN)/python -m pisces.reports.lqr_figures results docs/images
-	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/reproduction.md docs/howto_sb3.md
+	$(BIN)/pisces sweep lqr --workers 2 --out results
+	$(BIN)/python studies/lqr_ablation.py --workers 2 --out results
+	$(BIN)/python studies/lqr_moments.py --out results
+	$(BIN)/python studies/lqr_figures.py results docs/images
+	$(MAKE) readme
 
 reproduce-jumping: $(STAMP)  ## Train everything behind the jumping task's tables (a day on two cores), then the tables
-	$(BIN)/python -m pisces.experiments.bisimulation_transfer --out results
-	$(BIN)/pisces sweep jumping-study --workers 2 --out results
+	$(BIN)/python studies/jumping_study.py --workers 2 --out results
 	$(MAKE) readme
 
 test: $(STAMP)  ## Run the tests (minutes)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
 
-test-all: $(STAMP)  ## Run all tests, the slow ones too
-	$(BIN)/python -m pytest -n 2
+test-all: $(STAMP)  ## Run all tests, the slow ones and those against other packages too
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[report,rliable]'
+	$(BIN)/python -m pytest -n 2 -m "not browser"
 
 test-browser: $(STAMP) chromium  ## Run the tests of the report page in headless Chromium
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
@@ -69,15 +69,19 @@ docs: $(STAMP)  ## Build the documentation into site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
-format: $(STAMP)  ## Format the code and mend what the linter can
+format: $(STAMP)  ## Format the code and apply the linter's fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-readme: $(STAMP)  ## Fill the tables of README and docs from results/
-	$(BIN)/python -m pisces.reports.readme results README.md docs/lqr.md docs/distracting.md docs/reproduction.md \
-		docs/howto_sb3.md
-	$(BIN)/python -m pisces.reports.distracting_figures results docs/images
-	$(BIN)/python -m pisces.reports.jumping_figures results docs/images
+DOCUMENTS := README.md docs/lqr.md docs/distracting.md docs/reproduction.md docs/howto_sb3.md
+
+readme: $(STAMP)  ## Fill the tables of README and docs from results/, and draw their figures
+	$(BIN)/python studies/fill_docs.py results $(DOCUMENTS)
+	$(BIN)/python studies/distracting_figures.py results docs/images
+	$(BIN)/python studies/jumping_figures.py results docs/images
+
+same: $(STAMP)  ## Check that short runs of every method give the recorded numbers, bit for bit (about 15 minutes)
+	$(BIN)/python studies/check_same_results.py
 
 bench: $(STAMP)  ## Run every benchmark (ratios within one run)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

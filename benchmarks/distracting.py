@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pisces.agents.drq import DrQAgent, EpisodePair
-from pisces.agents.replay import Replay
-from pisces.envs.distracting import DistractingEnv
-from pisces.experiments.distracting import make_config
-from pisces.experiments.distracting_data import make_agent
+from pisces.agents.drq.agent import DrQAgent
+from pisces.agents.drq.replay import Replay
+from pisces.envs.distracting.env import DistractingEnv
+from pisces.experiments.distracting.config import DistractingConfig
+from pisces.experiments.distracting.data import make_agent
+from pisces.pairs import Pair
 
 TASK = "cartpole-swingup"
 
@@ -69,7 +70,7 @@ def report_update(agent: DrQAgent, replay: Replay, repeats: int) -> None:
     rng, size = np.random.default_rng(0), agent.settings.batch_size
     batch = replay.sample(size, rng)
     images = rng.integers(0, 256, (2, 125, *batch.observations.shape[1:]), dtype=np.uint8)
-    pair = EpisodePair(images[0], images[1], rng.random((125, 125)).astype(np.float32))
+    pair = Pair(*torch.from_numpy(images), torch.from_numpy(rng.random((125, 125))))
     sample = seconds(lambda: replay.sample(size, rng), repeats)
     critic = seconds(lambda: agent._update_critic(batch, rng), repeats)
     targets = seconds(lambda: agent.target_values(batch, rng), repeats)
@@ -90,15 +91,16 @@ def main() -> None:
     torch.set_num_threads(1)
     for frame_size in (48, 84):
         report_environment(frame_size, 2 * repeats)
-    config = make_config("drq+pse", TASK, preset="cpu")
+    config = DistractingConfig.make("drq+pse", "cpu", task=TASK)
     env = DistractingEnv(TASK, frame_size=config.protocol.frame_size)
     agent = make_agent(config, env)
     with tempfile.TemporaryDirectory() as folder:
-        paper = Replay(Path(folder) / "paper", 100_000, 84, 3, 1)
-        usual = 2 * 9 * 84 * 84
-        share = usual / paper.bytes_per_transition
+        paper, capacity = Path(folder) / "paper", 100_000
+        Replay(paper, capacity, 84, 3, 1)
+        size = sum(file.stat().st_size for file in paper.iterdir()) / capacity
+        share = 2 * 9 * 84 * 84 / size
         print(
-            f"replay at the paper's size: {paper.bytes_per_transition:.0f} bytes per transition, "
+            f"replay at the paper's size: {size:.0f} bytes per transition, "
             f"{share:.1f} times less than two stacked observations"
         )
         replay = Replay(Path(folder) / "cpu", 10_000, config.protocol.frame_size, 3, 1)

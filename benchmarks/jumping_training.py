@@ -13,11 +13,11 @@ import time
 import numpy as np
 import torch
 
-from pisces.agents.encoders import ImageEncoder
-from pisces.agents.imitation import ImitationAgent
-from pisces.envs.grids import all_tasks
-from pisces.experiments.jumping import make_config
-from pisces.experiments.jumping_data import TaskEvaluator, imitation_data
+from pisces.agents.imitation.agent import ImitationAgent
+from pisces.agents.imitation.encoders import ImageEncoder
+from pisces.envs.jumping import all_tasks
+from pisces.experiments.jumping.config import JumpingConfig
+from pisces.experiments.jumping.data import TaskEvaluator, imitation_data
 
 GFLOP = 13.5
 SIZE = 2048
@@ -38,8 +38,8 @@ def matrix_product_seconds() -> float:
 
 
 def make_agent(seed: int) -> ImitationAgent:
-    config = make_config("randconv+pse", seed=seed)
-    return ImitationAgent(imitation_data(config), config.settings, seed)
+    config = JumpingConfig.make("randconv+pse", "paper", seed=seed)
+    return ImitationAgent(imitation_data(config), config.imitation, seed)
 
 
 def train(seed: int, plain: bool, duration: float, barrier: object, results: object) -> None:

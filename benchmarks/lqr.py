@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import torch
 
-from pisces.experiments.lqr import make_config
-from pisces.experiments.lqr_data import initial_policies, training_batch
+from pisces.experiments.lqr.config import LQRConfig
+from pisces.experiments.lqr.data import initial_policies, training_batch
 
 PROCESSES = 2
 SECONDS = 6.0
@@ -34,7 +34,7 @@ def kronecker_cost(system: object, gain: torch.Tensor) -> torch.Tensor:
 
 def direct_step(distractors: int) -> Callable[[], torch.Tensor]:
     """One step of the reference; its costs are float64, as ours are."""
-    config = make_config("psm", distractors)
+    config = LQRConfig.make("psm", "paper", distractors=distractors)
     batch = training_batch(config, (0,))
     policies = initial_policies(config, (0,), batch)
     first, second = (torch.nn.Parameter(layer[0].T.clone()) for layer in policies.layers())
@@ -55,14 +55,14 @@ def direct_step(distractors: int) -> Callable[[], torch.Tensor]:
 
 
 def batched_step(distractors: int, seeds: tuple[int, ...] = SEEDS) -> Callable[[], torch.Tensor]:
-    config = make_config("psm", distractors)
+    config = LQRConfig.make("psm", "paper", distractors=distractors)
     batch = training_batch(config, seeds)
     policies = initial_policies(config, seeds, batch)
     return lambda: policies.train_step(batch)
 
 
 def seconds_per_step(step: Callable[[], torch.Tensor], duration: float = SECONDS) -> float:
-    """Best of the windows of a run, so that a neighbour's load matters less."""
+    """Best of the windows of a run, so that a neighbor's load matters less."""
     step()
     times, start = [], time.perf_counter()
     while time.perf_counter() - start < duration or len(times) < 3:

@@ -1,4 +1,4 @@
-"""Exact metrics of finite MDPs against the public ways, at equal certified error 1e-6, and how they grow.
+"""Exact metrics of finite MDPs against public implementations at equal certified error 1e-6, and its growth.
 
 python benchmarks/markov_metrics.py            (a) public loops, (b) ot-markov-distances, (c) growth, (d) structure
 python benchmarks/markov_metrics.py --large    10,000 states, alone
@@ -29,7 +29,7 @@ Transport = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
 
 
 def make_chain(kind: str, states: int, support: int, seed: int = 0) -> tuple[FiniteMDP, np.ndarray]:
-    """An MDP whose actions all lead on alike, so that a random policy [S, 4] gives the costs and one chain the rest."""
+    """An MDP whose actions share one chain, with a random policy [S, 4] that gives the costs."""
     rng = np.random.default_rng(seed)
     here = np.arange(states)[:, None]
     if kind == "ring":
@@ -55,11 +55,11 @@ def make_chain(kind: str, states: int, support: int, seed: int = 0) -> tuple[Fin
 
 
 def solve(mdp: FiniteMDP, policy: np.ndarray, discount: float) -> MetricResult:
-    return policy_similarity_metric(mdp, policy, mdp, policy, discount, tolerance=TOLERANCE)
+    return policy_similarity_metric(mdp, discount=discount, policy_x=policy, tolerance=TOLERANCE)
 
 
 def timed(function: Callable[[], object], repeats: int = 1) -> tuple[float, float]:
-    """Median seconds on the clock and of the processor; the latter hardly depends on what else runs."""
+    """Median wall-clock and CPU seconds; the latter hardly depend on other load."""
     spent = []
     for _ in range(repeats):
         start, busy = time.perf_counter(), time.process_time()
@@ -93,7 +93,7 @@ def public_loop(
 
 def against_the_public_loop() -> None:
     print("(a) one ot.emd2 per pair and sweep; random chains, support 4, discount 0.9, certified error 1e-6")
-    print("    seconds of the processor, which both sides use one of; in parentheses seconds on the clock")
+    print("    CPU seconds on one core for both sides; in parentheses wall-clock seconds")
     counts: dict[bool, int] = {}
     for states in (50, 100):
         mdp, policy = make_chain("random", states, 4)
@@ -121,7 +121,7 @@ def against_the_public_loop() -> None:
 
 
 def first_calls() -> None:
-    print("    first call after installation, and load of the compiled cache in a new process:")
+    print("    first call after installation, and with the compiled cache in a new process:")
     with tempfile.TemporaryDirectory() as folder:
         for name in ("compiling", "loading the cache"):
             print(f"        {name}: {child('first', environment={'NUMBA_CACHE_DIR': folder})}")
@@ -149,7 +149,7 @@ def against_ot_markov_distances() -> None:
         seconds = time.perf_counter() - start
         error = np.abs(found - exact).max()
         ratio = f"{seconds:.1f} s = {seconds / ours:,.0f} times ours"
-        name = f"regularisation {strength:g}, up to {steps} Sinkhorn steps"
+        name = f"regularization {strength:g}, up to {steps} Sinkhorn steps"
         print(f"        {name}: {ratio}, true error {error:.1e} (it certifies none)", flush=True)
         if seconds > 60:  # the next one would take ten times as long
             break
@@ -176,7 +176,7 @@ def child(*arguments: object, environment: dict[str, str] | None = None) -> str:
 
 
 def peak_memory() -> float:
-    """Megabytes this process ever held; not `getrusage`, whose peak a child inherits from its parent."""
+    """Peak memory of this process in megabytes; `getrusage` would include the parent's peak."""
     status = Path("/proc/self/status").read_text().splitlines()
     return float(next(line for line in status if line.startswith("VmHWM")).split()[1]) / 1024
 
@@ -185,7 +185,7 @@ def run_child(arguments: list[str]) -> None:
     if arguments[0] == "first":
         mdp, policy = make_chain("random", 50, 4)
         clock, busy = timed(lambda: solve(mdp, policy, 0.9))
-        print(f"{clock:.2f} s ({busy:.2f} s of processor time)")
+        print(f"{clock:.2f} s ({busy:.2f} s of CPU time)")
         return
     kind, (states, support), discount = arguments[1], map(int, arguments[2:4]), float(arguments[4])
     small, small_policy = make_chain("random", 40, support)
@@ -195,7 +195,7 @@ def run_child(arguments: list[str]) -> None:
     result = solve(mdp, policy, discount)
     seconds, busy = time.perf_counter() - start, time.process_time() - busy
     print(
-        f"{seconds:.2f} s ({busy:.2f} s of processor time), {peak_memory():.0f} MB, {result.iterations} rounds, "
+        f"{seconds:.2f} s ({busy:.2f} s of CPU time), {peak_memory():.0f} MB, {result.iterations} rounds, "
         f"error {result.error_bound:.1e}"
     )
 

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from pisces.experiments.registry import all_experiments
 from pisces.reports.report import write_report
 
 RESULTS = Path(__file__).parents[1] / "results" / "jumping"
-METHODS = ("dropout+l2", "pse", "randconv", "randconv+pse", "randconv+bisimulation")
+METHODS = ("dropout+l2", "pse", "randconv", "randconv+pse", "randconv+pi-bisimulation")
 OPENINGS = 3
 
 
@@ -26,8 +27,8 @@ def write_runs(root: Path, count: int) -> None:
     originals = [json.loads(next((RESULTS / method).glob("*/result.json")).read_text()) for method in METHODS]
     for number in range(count):
         result = originals[number % len(METHODS)]
-        seed, study = number // (2 * len(METHODS)), "" if number // len(METHODS) % 2 else "weighted=False"
-        result["config"] |= {"seed": seed, "study": study}
+        result["config"]["seed"] = number // (2 * len(METHODS))
+        result["config"]["settings"]["weighted"] = bool(number // len(METHODS) % 2)
         folder = root / "jumping" / result["config"]["method"] / f"{number:012d}"
         folder.mkdir(parents=True)
         (folder / "result.json").write_text(json.dumps(result))
@@ -46,7 +47,7 @@ def open_page(page: Path) -> tuple[float, float, float]:
         view.wait_for_selector("#results-table tbody tr")
         ready = time.perf_counter() - started
         matrix = view.evaluate(
-            "() => { const s = document.getElementById('metric-name'); s.value = 'full-bisimulation';"
+            "() => { const s = document.getElementById('metric-name'); s.value = 'bisimulation';"
             " const t = performance.now(); s.dispatchEvent(new Event('change')); return performance.now() - t; }"
         )
         browser.close()
@@ -60,7 +61,7 @@ def main() -> None:
         root = Path(name)
         write_runs(root / "runs", count)
         started = time.perf_counter()
-        page = write_report([root / "runs"], root / "report", projection="none").page
+        page = write_report([root / "runs"], root / "report", all_experiments(), projection="none").page
         print(
             f"{count} runs: report written in {time.perf_counter() - started:.1f} s, {page.stat().st_size / 1e6:.2f} MB"
         )

@@ -1,7 +1,7 @@
 """The callback's share of training time: PPO, DQN and SAC with and without it, on one core.
 
 The agents learn the same number of steps on small images (PPO, DQN) or vectors (SAC). Times are of the processor, not
-of the wall, so that neighbours disturb them less; the share is (with - without) / without.
+of the wall, so that neighbors disturb them less; the share is (with - without) / without.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from pisces.envs.crossing import CrossingEnv
-from pisces.experiments.grid_transfer_run import GridFeatures
+from pisces.experiments.crossing.run import CrossingFeatures
 from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback, SimilaritySettings
 
 LEVELS = tuple(range(8))
-IMAGES = {"features_extractor_class": GridFeatures, "net_arch": []}
+IMAGES = {"features_extractor_class": CrossingFeatures, "net_arch": []}
 
 
 def grid() -> DummyVecEnv:

@@ -42,9 +42,9 @@ def seconds(function: Callable[[], object], repeats: int) -> float:
 
 def compare(name: str, costs: np.ndarray, repeats: int) -> None:
     expected = np.stack([fixed_point(cost, DISCOUNT) for cost in costs])
-    error = np.abs(expected - sequence_metric(costs, DISCOUNT, last="stop")).max()
+    error = np.abs(expected - sequence_metric(costs, discount=DISCOUNT, last="stop")).max()
     theirs = seconds(lambda: [fixed_point(cost, DISCOUNT) for cost in costs], 1)
-    ours = seconds(lambda: sequence_metric(costs, DISCOUNT, last="stop"), repeats)
+    ours = seconds(lambda: sequence_metric(costs, discount=DISCOUNT, last="stop"), repeats)
     print(
         f"{name}: fixed point {theirs * 1e3:.1f} ms, one pass {ours * 1e3:.3f} ms, {theirs / ours:.0f} times faster, "
         f"largest difference {error:.1e}"

@@ -7,19 +7,25 @@ import tempfile
 import time
 from pathlib import Path
 
-from pisces.experiments.engine import SweepState, sweep
-from pisces.experiments.jumping_run import run
-from pisces.experiments.sweeps import jumping_jobs
-from pisces.reports.results import read_results
+from pisces.experiments.jumping.config import JumpingConfig
+from pisces.experiments.jumping.experiment import Jumping
+from pisces.experiments.registry import all_experiments
+from pisces.reports.results import read_runs
+from pisces.runs.job import Job
+from pisces.runs.sweep import SweepState, sweep
 
 RUNS = 6
 RESULTS = 10_000
 CHANGES = {"epochs": 8, "evaluations": 1}
 
 
+def make_jobs(seeds: range) -> list[Job]:
+    return [Job(Jumping(), JumpingConfig.make("randconv", "smoke", seed=seed, changes=CHANGES)) for seed in seeds]
+
+
 def sweep_seconds(workers: int, runs: int) -> float:
     """Time of so many runs, once every worker has done one and so loaded its compiled kernels."""
-    jobs = jumping_jobs(["randconv"], ["wide"], list(range(runs + workers)), preset="smoke", changes=CHANGES)
+    jobs = make_jobs(range(runs + workers))
     finished: list[float] = []
 
     def note(state: SweepState) -> None:
@@ -32,29 +38,28 @@ def sweep_seconds(workers: int, runs: int) -> float:
 
 def plain_seconds(seeds: range) -> float:
     """Time of the same runs one after the other in this process, without an engine."""
-    jobs = jumping_jobs(["randconv"], ["wide"], list(seeds), preset="smoke", changes=CHANGES)
+    jobs = make_jobs(seeds)
     with tempfile.TemporaryDirectory() as out:
-        run(jobs[0].config, out)  # compiled kernels are loaded
+        jobs[0].run(out)  # compiled kernels are loaded
         start = time.perf_counter()
         for job in jobs[1:]:
-            run(job.config, out)
+            job.run(out)
         return (time.perf_counter() - start) / (len(jobs) - 1)
 
 
 def reading_seconds() -> float:
     """Time to list and read many finished runs."""
     with tempfile.TemporaryDirectory() as out:
-        job = jumping_jobs(["randconv"], ["wide"], [0], preset="smoke", changes=CHANGES)[0]
-        result = json.loads(run(job.config, out).file("result.json").read_text())
+        result = make_jobs(range(1))[0].run(out).read_result()
         result["curve"] = result["curve"] * 20
-        text = json.dumps(result, sort_keys=True)
         for k in range(RESULTS):
+            result["config"]["seed"] = k
             folder = Path(out) / "many" / f"{k:05d}"
             folder.mkdir(parents=True)
-            (folder / "result.json").write_text(text)
+            (folder / "result.json").write_text(json.dumps(result, sort_keys=True))
         start = time.perf_counter()
-        found = read_results(Path(out) / "many")
-        assert len(found.rows) == RESULTS
+        found = read_runs([Path(out) / "many"], all_experiments())
+        assert len(found.runs) == RESULTS
         return time.perf_counter() - start
 
 

@@ -24,8 +24,8 @@ def frozen_lake() -> None:
     policy = optimal_policy(mdp, DISCOUNT)
     fields = environment.unwrapped.desc.astype(str)
     results = {
-        "policy similarity metric": policy_similarity_metric(mdp, policy, mdp, policy, DISCOUNT),
-        "bisimulation metric": bisimulation_metric(mdp, mdp, DISCOUNT),
+        "policy similarity metric": policy_similarity_metric(mdp, discount=DISCOUNT, policy_x=policy),
+        "bisimulation metric": bisimulation_metric(mdp, discount=DISCOUNT),
     }
     figure, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
     for axis, (name, result) in zip(axes, results.items(), strict=True):
@@ -49,8 +49,8 @@ def taxi() -> None:
     position, passenger, destination = state // 20, state // 4 % 5, state % 4
     order = np.append(np.lexsort((position, destination, passenger)), 500)
     results = {
-        "policy similarity metric": policy_similarity_metric(mdp, None, mdp, None, DISCOUNT),
-        "bisimulation metric": bisimulation_metric(mdp, mdp, DISCOUNT),
+        "policy similarity metric": policy_similarity_metric(mdp, discount=DISCOUNT),
+        "bisimulation metric": bisimulation_metric(mdp, discount=DISCOUNT),
     }
     figure, axes = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")
     for axis, (name, result) in zip(axes, results.items(), strict=True):

@@ -2,7 +2,6 @@
 
 import json
 import signal
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -19,7 +18,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def made_up_result(config, share=0.7):
     """A result of the right form: the given share of unseen tasks is solved, the agent never jumps in the others."""
     from pisces.envs.jumping import optimal_actions
-    from pisces.experiments.jumping_data import evaluated_tasks, run_colors, run_split, split_percentages
+    from pisces.experiments.jumping.results import solved_percentages, task_results
+    from pisces.experiments.jumping.tasks import evaluated_tasks, run_colors, run_split
+    from pisces.runs.store import SCHEMA
 
     rng = np.random.default_rng([config.seed, len(config.method)])
     tasks = evaluated_tasks(config)
@@ -29,22 +30,14 @@ def made_up_result(config, share=0.7):
     for task in tasks:
         chosen = optimal_actions(task)[: task.steps_to_obstacle]
         wrong = np.ones_like(chosen) if task.color == "green" else np.zeros_like(chosen)
-        actions.append("".join(map(str, chosen if solved[task] else wrong)))
-    percentages = {}
-    for color, split in splits.items():
-        percentages |= split_percentages(split, solved, f"{color}_" if config.colors else "")
-    return {
-        "config": config.as_dict(),
-        **percentages,
-        "tasks": [[task.obstacle_position, task.floor_height, task.color] for task in tasks],
-        "train_tasks": [asdict(task) for split in splits.values() for task in split.train],
-        "solved": "".join(str(int(solved[task])) for task in tasks),
-        "actions": actions,
-        "curve": [
-            {"iteration": step, **{name: value * step / 8000 for name, value in percentages.items()}}
-            for step in (4000, 8000)
-        ],
-    }
+        actions.append(chosen if solved[task] else wrong)
+    percentages = solved_percentages(config, solved)
+    curve = [
+        {"iteration": step, **{name: value * step / 8000 for name, value in percentages.items()}}
+        for step in (4000, 8000)
+    ]
+    stored = {"experiment": config.experiment, "schema": SCHEMA, "config": config.as_dict()}
+    return {**stored, **task_results(config, tasks, actions), "curve": curve}
 
 
 def random_checkpoint(folder, config):
@@ -52,13 +45,13 @@ def random_checkpoint(folder, config):
     import torch
 
     from pisces.agents.checkpoint import save_checkpoint
-    from pisces.agents.networks import REPRESENTATION, JumpingNetwork
-    from pisces.losses import PolicySimilarityLoss
+    from pisces.agents.imitation.networks import REPRESENTATION, JumpingNetwork
+    from pisces.losses import ContrastiveMetricLoss
 
     torch.manual_seed(config.seed)
     tensors = {f"network.{name}": value for name, value in JumpingNetwork(2).state_dict().items()}
     if config.settings.auxiliary == "contrastive":
-        loss = PolicySimilarityLoss(REPRESENTATION, config.settings.embedding_size)
+        loss = ContrastiveMetricLoss(REPRESENTATION, config.settings.embedding_size)
         tensors |= {f"loss.{name}": value for name, value in loss.state_dict().items()}
     save_checkpoint(folder / "checkpoint.safetensors", tensors, {"iteration": 0})
 
@@ -66,17 +59,25 @@ def random_checkpoint(folder, config):
 @pytest.fixture(scope="session")
 def write_run():
     """A function that writes a finished run folder below a root and returns it."""
-    from pisces.experiments.jumping import make_config
-    from pisces.experiments.store import config_hash
+    from pisces.experiments.jumping.config import JumpingConfig
+    from pisces.runs.store import RunFolder
 
-    def write(root, method="randconv", seed=0, share=0.7, checkpoint=False, version="0.1.0", change=None, **arguments):
-        config = make_config(method, seed=seed, **arguments)
-        folder = root / "jumping" / method / config_hash(config)
-        folder.mkdir(parents=True)
+    def write(
+        root,
+        method="randconv",
+        seed=0,
+        share=0.7,
+        checkpoint=False,
+        version="0.1.0",
+        change=None,
+        preset="paper",
+        **arguments,
+    ):
+        config = JumpingConfig.make(method, preset, seed=seed, **arguments)
+        folder = RunFolder.of(root, config).create(config).path
         result = made_up_result(config, share)
         if change is not None:
             change(result)
-        (folder / "config.json").write_text(json.dumps(config.as_dict()))
         (folder / "run.json").write_text(json.dumps({"pisces": version}))
         (folder / "result.json").write_text(json.dumps(result))
         if checkpoint:

@@ -73,7 +73,7 @@ def exit_code(command):
     """What a command ends with: sweeps list their runs, which checks all names; others are only parsed."""
     words = shlex.split(command, comments=True)[1:]
     try:
-        if words[:2] in (["sweep", "jumping"], ["sweep", "distracting"], ["sweep", "grid"]):
+        if words[:2] in (["sweep", "jumping"], ["sweep", "distracting"], ["sweep", "crossing"], ["sweep", "lqr"]):
             return main([*words, "--list"] if "--list" not in words else words)
         parse_command(command)
     except SystemExit as stop:

@@ -1,4 +1,4 @@
-"""Checks of numbers that users give, each with the error that says what was expected."""
+"""Checks of user input: settings, arrays, seeds, files."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import math
 import numbers
 import zipfile
 import zlib
-from collections.abc import Container, Iterable
-from dataclasses import fields
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pisces.errors import UserError
+from pisces.errors import UserError, unknown_name
 
 PROBABILITY_TOLERANCE = 1e-6
 
@@ -30,39 +31,39 @@ def freeze(owner: Any, names: Iterable[str]) -> None:
 def check_finite(name: str, values: NDArray[Any]) -> None:
     """Raises unless all values are finite real numbers."""
     if values.dtype.kind not in "biuf":
-        raise UserError(f"expected {name} as real numbers, got {values.dtype}")
+        raise UserError(f"{name} must be real numbers, got {values.dtype}")
     if not np.isfinite(values).all():
-        raise UserError(f"expected finite {name}, got NaN or infinity")
+        raise UserError(f"{name} must be finite, got NaN or infinity")
 
 
 def check_probabilities(name: str, rows: NDArray[Any]) -> None:
     """Raises unless each row of [n, A] is a probability distribution."""
     if rows.ndim != 2:
-        raise UserError(f"expected {name} of shape [n, A], got {rows.shape}")
+        raise UserError(f"{name} must have shape [n, A], got {rows.shape}")
     check_finite(name, rows)
     wrong = np.flatnonzero(
         (rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1, dtype=np.float64) - 1) > PROBABILITY_TOLERANCE)
     )
     if wrong.size:
-        raise UserError(f"expected {name} that sum to 1, got {rows[wrong[0]].tolist()} at state {wrong[0]}")
+        raise UserError(f"{name} must be >= 0 and sum to 1, got {rows[wrong[0]].tolist()} at state {wrong[0]}")
 
 
 def check_discount(discount: float) -> None:
     """Raises unless the discount lies in [0, 1)."""
     if not (isinstance(discount, numbers.Real) and 0 <= discount < 1):
-        raise UserError(f"expected a discount in [0, 1), got {discount!r}")
+        raise UserError(f"discount must be in [0, 1), got {discount!r}")
 
 
 def check_tolerance(tolerance: float) -> None:
     """Raises unless a tolerance is positive."""
     if not tolerance > 0:
-        raise UserError(f"expected a tolerance > 0, got {tolerance}")
+        raise UserError(f"tolerance must be > 0, got {tolerance}")
 
 
 def check_seed(seed: int) -> None:
     """Raises unless a seed is one that all generators take."""
     if not (isinstance(seed, int | np.integer) and 0 <= seed < 2**32):
-        raise UserError(f"expected a seed in 0..{2**32 - 1}, got {seed!r}")
+        raise UserError(f"seed must be an integer in [0, {2**32 - 1}], got {seed!r}")
 
 
 def as_generator(seed: int | np.random.Generator) -> np.random.Generator:
@@ -72,35 +73,88 @@ def as_generator(seed: int | np.random.Generator) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-_KINDS: tuple[tuple[type, type, str], ...] = (
-    # In this order: True is also a whole number.
-    (bool, bool, "True or False"),
-    (int, numbers.Integral, "a whole number"),
-    (float, numbers.Real, "a finite number"),
-    (str, str, "a word"),
-)
-"""The kinds of settings: of their defaults, of what may be given, and in words."""
+@dataclass(frozen=True)
+class Interval:
+    """The values that a setting may take, as metadata of its type: ``Annotated[float, Interval(0, 1)]``."""
+
+    low: float = -math.inf
+    """Smallest value."""
+    high: float = math.inf
+    """Largest value."""
+    open_low: bool = False
+    """Whether `low` itself is excluded."""
+    open_high: bool = False
+    """Whether `high` itself is excluded."""
+
+    def __contains__(self, value: float) -> bool:
+        above = value > self.low if self.open_low else value >= self.low
+        return above and (value < self.high if self.open_high else value <= self.high)
+
+    def __str__(self) -> str:
+        if math.isinf(self.high):
+            return f"{'>' if self.open_low else '>='} {self.low:g}"
+        return f"in {'(' if self.open_low else '['}{self.low}, {self.high}{')' if self.open_high else ']'}"
 
 
-def check_kinds(settings: Any) -> None:
-    """Raises unless every entry of a dataclass is of its default's kind: a flag, a whole number, a number or a word.
+Positive = Annotated[float, Interval(0, open_low=True)]
+NonNegative = Annotated[float, Interval(0)]
+Probability = Annotated[float, Interval(0, 1)]
+Fraction = Annotated[float, Interval(0, 1, open_low=True)]
+Discount = Annotated[float, Interval(0, 1, open_high=True)]
+Count = Annotated[int, Interval(1)]
+NonNegativeInt = Annotated[int, Interval(0)]
+Seed = Annotated[int, Interval(0, 2**32 - 1)]
 
-    Numbers become Python's own, and floats where the default is one: 5 and 5.0 are one setting, so one run.
+_KINDS: Mapping[type, tuple[type, str]] = {
+    bool: (bool, "True or False"),
+    int: (numbers.Integral, "an integer"),
+    float: (numbers.Real, "a finite number"),
+    str: (str, "a string"),
+}
+"""The types of settings: what may be given for them, and the words for an error."""
+
+
+def check_settings(settings: Any) -> None:
+    """Checks the fields of a frozen dataclass against their annotations; call it in ``__post_init__``.
+
+    Checked are the types bool, int, float and str, the choices of a Literal, and the `Interval` of an Annotated type.
+    Numbers become Python's own, and floats where the annotation is float: 5 and 5.0 are the same setting.
     """
-    for field in fields(settings):
-        found = [entry for entry in _KINDS if isinstance(field.default, entry[0])]
-        if found:
-            object.__setattr__(settings, field.name, _of_kind(field.name, getattr(settings, field.name), *found[0]))
+    for name, hint in _annotations(settings.__class__).items():
+        kind, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        value = getattr(settings, name)
+        if get_origin(kind) is Literal:
+            if value not in get_args(kind):
+                raise unknown_name(name, value, get_args(kind))
+        elif kind in _KINDS:
+            value = _converted(name, value, kind)
+            object.__setattr__(settings, name, value)
+        for interval in metadata:
+            if isinstance(interval, Interval) and value not in interval:
+                raise UserError(f"{name} must be {interval}, got {value}")
 
 
-def _of_kind(name: str, value: Any, kind: type, accepted: type, words: str) -> Any:
+@cache
+def _annotations(settings: type) -> dict[str, Any]:
+    return {
+        name: hint
+        for name, hint in get_type_hints(settings, include_extras=True).items()
+        if get_origin(hint) is not ClassVar
+    }
+
+
+def _converted(name: str, value: Any, kind: type) -> Any:
+    accepted, words = _KINDS[kind]
     fits = isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
-    if not fits or (kind is float and not math.isfinite(value)):
-        raise UserError(f"expected {words} for {name}, got {value!r}")
-    return kind(value)
+    try:
+        if fits and (kind is not float or math.isfinite(value)):
+            return kind(value)
+    except OverflowError:  # of an integer beyond the range of floats
+        pass
+    raise UserError(f"{name} must be {words}, got {value!r}")
 
 
-DAMAGES = (
+NPZ_READ_ERRORS = (
     *(ValueError, OSError, EOFError, SyntaxError, TokenError),  # of numpy and what it reads headers with
     *(RuntimeError, zipfile.BadZipFile, zlib.error),  # of the archive; encrypted and unknown ones are RuntimeErrors
 )
@@ -116,12 +170,12 @@ def load_arrays(kind: str, path: str | Path, names: Container[str] | None = None
         names: the arrays to read, if they are there; None for all.
     """
     if not Path(path).is_file():
-        raise UserError(f"expected {kind} file (npz), got {str(path)!r}, which is not a file")
+        raise UserError(f"{str(path)!r} is not a file; pass {kind} file (npz)")
     try:
         with Path(path).open("rb") as file:  # numpy leaves a damaged file open
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("a single array")
             return {name: archive[name] for name in archive.files if names is None or name in names}
-    except DAMAGES as error:
-        raise UserError(f"expected {kind} file (npz without pickled objects), got {str(path)!r}") from error
+    except NPZ_READ_ERRORS as error:
+        raise UserError(f"{str(path)!r} is damaged or not {kind} file (npz without pickled objects)") from error

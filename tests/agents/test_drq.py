@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 import torch
 
-from pisces.agents.drq import DrQAgent, EpisodePair
-from pisces.agents.drq_settings import DrQSettings
-from pisces.agents.replay import Batch
+from pisces.agents.drq.agent import DrQAgent
+from pisces.agents.drq.replay import TransitionBatch
+from pisces.agents.drq.settings import DrQSettings
 from pisces.augment import shift_frames
+from pisces.pairs import Pair
 
 SETTINGS = DrQSettings(
     batch_size=6, channels=3, feature_size=5, hidden_size=12, embedding_size=7, padding=2, anchors=4, auxiliary=True
@@ -28,13 +29,13 @@ def make_batch(seed=0, n=6):
     rng = np.random.default_rng(seed)
     images = rng.integers(0, 256, (2, n, 20, 20, 6), dtype=np.uint8)
     actions, rewards = rng.uniform(-1, 1, (n, 2)).astype(np.float32), rng.random((n, 1), dtype=np.float32)
-    return Batch(images[0], actions, rewards, images[1], (rng.random((n, 1)) < 0.7).astype(np.float32))
+    return TransitionBatch(images[0], actions, rewards, images[1], (rng.random((n, 1)) < 0.7).astype(np.float32))
 
 
 def make_pair(seed=0, length=5):
     rng = np.random.default_rng(seed)
     images = rng.integers(0, 256, (2, length, 20, 20, 6), dtype=np.uint8)
-    return EpisodePair(images[0], images[1], rng.random((length, length)).astype(np.float32))
+    return Pair(*torch.from_numpy(images), torch.from_numpy(rng.random((length, length))))
 
 
 def snapshot(module):
@@ -43,20 +44,6 @@ def snapshot(module):
 
 def changed(module, before):
     return {name.split(".")[0] for name, value in module.named_parameters() if not torch.equal(value, before[name])}
-
-
-def test_shifts_repeat_the_border():
-    frames = torch.randint(0, 256, (3, 6, 7, 2), dtype=torch.uint8)
-    offsets = torch.tensor([[0, 2, 4], [4, 2, 1]])
-    shifted = shift_frames(frames, offsets, 2)
-    padded = np.pad(frames.numpy(), ((0, 0), (2, 2), (2, 2), (0, 0)), mode="edge")
-    for k in range(3):
-        y, x = offsets[:, k].tolist()
-        assert np.array_equal(shifted[k].permute(1, 2, 0).numpy(), padded[k, y : y + 6, x : x + 7])
-    assert torch.equal(shift_frames(frames, torch.tensor([[2], [2]]).expand(2, 3), 2), frames.permute(0, 3, 1, 2))
-    assert torch.equal(
-        shift_frames(frames, torch.tensor([[1], [3]]), 2)[2], shift_frames(frames[2:], torch.tensor([[1], [3]]), 2)[0]
-    )
 
 
 def test_log_probability_is_that_of_the_squashed_gaussian():
@@ -152,10 +139,21 @@ def test_policy_of_another_agent():
     assert changed(agent.critic, critic) == {"convolutions"}
 
 
-def test_settings_are_checked():
-    with pytest.raises(ValueError, match="batch_size of at least 1"):
-        DrQSettings(batch_size=0)
-    with pytest.raises(ValueError, match=r"discount in \[0, 1\)"):
-        DrQSettings(discount=1.0)
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be >= 1"),
+        ({"discount": 1.0}, r"discount must be in \[0, 1\)"),
+        ({"coefficient": -1.0}, "coefficient must be >= 0, got -1.0"),
+        ({"tau": 0.0}, r"tau must be in \(0, 1\], got 0.0"),
+        ({"tau": 1.5}, r"tau must be in \(0, 1\], got 1.5"),
+    ],
+)
+def test_bad_settings_are_explained(setting, message):
+    with pytest.raises(ValueError, match=message):
+        DrQSettings(**setting)
+
+
+def test_frames_that_are_too_small_are_refused():
     with pytest.raises(ValueError, match="large enough"):
         DrQAgent(8, 9, 1, SETTINGS, 0)

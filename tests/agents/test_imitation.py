@@ -2,20 +2,22 @@ import numpy as np
 import pytest
 import torch
 
-from pisces.agents.encoders import ImageEncoder
-from pisces.agents.imitation import ImitationAgent, ImitationData
-from pisces.agents.settings import ImitationSettings
-from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_halves, stack_frames
+from pisces.agents.imitation.agent import ImitationAgent, ImitationData
+from pisces.agents.imitation.encoders import ImageEncoder
+from pisces.agents.imitation.settings import ImitationSettings
+from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_frames, stack_frames
+from pisces.pairs import TrajectoryPairs
+from pisces.trajectories import Trajectory
 
 TASKS = [JumpingTask(20, 10), JumpingTask(30, 15), JumpingTask(45, 20)]
 
 
 def data_of(tasks=TASKS, metric=True):
-    observations = np.concatenate([stack_frames(optimal_halves(task)) for task in tasks])
+    observations = np.concatenate([stack_frames(optimal_frames(task)) for task in tasks])
     actions = np.concatenate([optimal_actions(task) for task in tasks])
-    episodes = np.arange(len(actions)).reshape(len(tasks), 1, -1)
-    distances = np.random.default_rng(0).random((len(tasks), len(tasks), 56, 56)).astype(np.float32)
-    return ImitationData(observations, actions, episodes, distances if metric else None)
+    numbers = np.arange(len(actions)).reshape(len(tasks), -1)
+    episodes = [Trajectory(row, actions[row]) for row in numbers]
+    return ImitationData(observations, actions, TrajectoryPairs(episodes) if metric else None)
 
 
 def agent_of(seed=0, **settings):
@@ -45,7 +47,7 @@ def test_batches_are_class_balanced_and_cover_the_data():
 @pytest.mark.parametrize("action", [0, 1])
 def test_data_with_one_action_only_fill_a_batch(action):
     whole = data_of(metric=False)
-    data = ImitationData(whole.observations, np.full_like(whole.actions, action), whole.episodes)
+    data = ImitationData(whole.observations, np.full_like(whole.actions, action))
     agent = ImitationAgent(data, ImitationSettings(batch_size=64, epochs=1, learning_rate=1e-3), seed=0)
     drawn = np.concatenate([agent._draw_batch(np.random.default_rng(k)) for k in range(21)])
     assert (np.bincount(drawn) == 8).all()  # 168 states, 21 batches of 64
@@ -77,12 +79,12 @@ def test_goes_on_from_its_state():
     assert torch.equal(weights_after(whole, 4), weights_after(fresh, 4))
 
 
-def test_regularisation_is_the_mean_over_tensors():
+def test_regularization_is_the_mean_over_tensors():
     with_projection = agent_of(auxiliary="contrastive", l2_coefficient=0.1)
     without = agent_of(l2_coefficient=0.1)
     assert (len(with_projection.parameters), len(without.parameters)) == (12, 10)
     expected = 0.1 * sum(0.5 * float(p.detach().square().sum()) for p in without.parameters) / 10
-    assert float(without._regularisation().detach()) == pytest.approx(expected, rel=1e-5)
+    assert float(without._regularization().detach()) == pytest.approx(expected, rel=1e-5)
 
 
 def test_learning_rate_decays_after_each_epoch():
@@ -91,7 +93,7 @@ def test_learning_rate_decays_after_each_epoch():
     rates = []
     for _ in range(5):
         agent.train_iteration()
-        rates.append(agent.optimiser.param_groups[0]["lr"])
+        rates.append(agent.optimizer.param_groups[0]["lr"])
     np.testing.assert_allclose(rates, 1e-3 * 0.999 ** np.array([0, 0, 1, 1, 2]))
 
 
@@ -110,16 +112,26 @@ def test_learns_to_imitate():
 def test_auxiliary_loss_moves_the_encoder_but_not_the_policy_layer():
     torch.manual_seed(0)
     agent = agent_of(auxiliary="contrastive")
-    parts = agent._represent([agent.data.episodes[0, 0], agent.data.episodes[1, 0]], [None, None])
-    agent._auxiliary_loss(parts[0], parts[1], (0, 1)).backward()
+    pair = agent._draw_pair(np.random.default_rng(0))
+    numbers = [part.numpy() for part in (pair.observations_x, pair.observations_y)]
+    agent._auxiliary_loss(*agent._represent(numbers, [None, None]), pair.metric).backward()
     assert agent.network.conv1.weight.grad.abs().sum() > 0
     assert agent.loss.projection.weight.grad.abs().sum() > 0
     assert agent.network.policy.weight.grad is None
 
 
-def test_run_coin_falls_once_for_the_imitation_batch():
+def test_pairs_are_sampled_with_the_generator_of_the_iteration():
+    agent = agent_of(auxiliary="contrastive")
+    for seed in range(20):
+        pair = agent._draw_pair(np.random.default_rng(seed))
+        x, y = np.random.default_rng(seed).choice(3, 2, replace=False)
+        assert torch.equal(pair.observations_x, 56 * x + torch.arange(56))
+        assert torch.equal(pair.observations_y, 56 * y + torch.arange(56))
+
+
+def test_passthrough_is_sampled_once_per_run_for_the_imitation_batch():
     for seed in range(3):
-        agent = agent_of(seed, augmentation="randconv", coin="run", pass_probability=0.5)
+        agent = agent_of(seed, augmentation="randconv", passthrough_per="run", passthrough_probability=0.5)
         draws = [agent._draw_kernel(np.random.default_rng(k), batch=True) is None for k in range(20)]
         assert len(set(draws)) == 1
         others = [agent._draw_kernel(np.random.default_rng(k)) is None for k in range(20)]
@@ -127,7 +139,7 @@ def test_run_coin_falls_once_for_the_imitation_batch():
 
 
 def test_evaluation_kernels_depend_on_seed_and_iteration():
-    agent = agent_of(augmentation="randconv", pass_probability=0.0)
+    agent = agent_of(augmentation="randconv", passthrough_probability=0.0)
     first = agent.evaluation_kernels()
     assert len(first) == 5
     assert all(torch.equal(a, b) for a, b in zip(first, agent.evaluation_kernels(), strict=True))
@@ -142,12 +154,16 @@ def test_evaluation_kernels_depend_on_seed_and_iteration():
         ({"augmentation": "randcon"}, "did you mean 'randconv'"),
         ({"auxiliary": "contrast"}, "did you mean 'contrastive'"),
         ({"metric": "psn"}, "did you mean 'psm'"),
-        ({"learning_rate": 0}, "positive learning_rate"),
-        ({"scale": -1}, "positive scale"),
-        ({"epochs": 0}, "epochs of at least 1"),
-        ({"dropout": 1.0}, "dropout in"),
-        ({"discount": 1.0}, "discount in"),
-        ({"pass_probability": 2}, "pass_probability"),
+        ({"learning_rate": 0}, "learning_rate must be > 0"),
+        ({"scale": -1}, "scale must be > 0"),
+        ({"epochs": 0}, "epochs must be >= 1"),
+        ({"dropout": 1.0}, "dropout must be in"),
+        ({"discount": 1.0}, "discount must be in"),
+        ({"passthrough_probability": 2}, "passthrough_probability"),
+        ({"coefficient": -1.0}, "coefficient must be >= 0, got -1.0"),
+        ({"l2_coefficient": -1e-5}, "l2_coefficient must be >= 0, got -1e-05"),
+        ({"learning_rate_decay": 0.0}, r"learning_rate_decay must be in \(0, 1\], got 0.0"),
+        ({"learning_rate_decay": 1.01}, r"learning_rate_decay must be in \(0, 1\], got 1.01"),
     ],
 )
 def test_bad_settings_are_explained(setting, message):

@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pisces.agents.encoders import ImageEncoder, PatchEncoder
-from pisces.agents.gather import gather_rows, sum_rows_relu
-from pisces.agents.networks import JumpingNetwork
-from pisces.agents.patches import build_index, distinct_rows, renumber, select
-from pisces.agents.patchwise import represent_selection
+from pisces.agents.imitation.encoders import ImageEncoder, PatchEncoder
+from pisces.agents.imitation.gather import gather_rows, sum_rows_relu
+from pisces.agents.imitation.networks import JumpingNetwork
+from pisces.agents.imitation.patches import build_index, distinct_rows, renumber, select
+from pisces.agents.imitation.patchwise import represent_selection
 from pisces.augment import random_kernel
-from pisces.envs.jumping import JumpingTask, optimal_halves, stack_frames
+from pisces.envs.jumping import JumpingTask, optimal_frames, stack_frames
 
 TASKS = [(20, 10), (45, 20), (33, 15)]
 
 
 def observations_of(color):
-    return np.concatenate([stack_frames(optimal_halves(JumpingTask(p, h, color)))[::3] for p, h in TASKS])
+    return np.concatenate([stack_frames(optimal_frames(JumpingTask(p, h, color)))[::3] for p, h in TASKS])
 
 
 def network_of(channels):
@@ -81,7 +81,7 @@ def test_distinct_rows_agree_with_numpy(rows):
 
 
 def test_colliding_hashes_are_noticed(monkeypatch):
-    monkeypatch.setattr("pisces.agents.patches._hash_rows", lambda rows: np.zeros(len(rows), dtype=np.uint64))
+    monkeypatch.setattr("pisces.agents.imitation.patches._hash_rows", lambda rows: np.zeros(len(rows), dtype=np.uint64))
     rows = np.array([[0, 1], [1, 0], [0, 1]], dtype=np.uint8)
     kept, numbers = distinct_rows(rows)
     np.testing.assert_array_equal(rows[kept][numbers], rows)

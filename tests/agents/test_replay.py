@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pisces.agents.replay import Replay
+from pisces.agents.drq.replay import Replay
 
 SIZE, STACK = 4, 3
 
@@ -76,14 +76,14 @@ def test_goes_on_after_a_restart(tmp_path):
 
 
 def test_frames_are_kept_once(tmp_path):
-    replay = Replay(tmp_path, 100_000, 84, 3, 6)
-    assert replay.bytes_per_transition * 100_000 < 2.5e9
+    Replay(tmp_path, 100_000, 84, 3, 6)
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2.5e9
 
 
 def test_missing_files_and_empty_replays_are_explained(tmp_path):
-    with pytest.raises(ValueError, match="missing or shorter"):
+    with pytest.raises(ValueError, match="is missing or has another size"):
         Replay(tmp_path, 10, SIZE, STACK, 2, written=5)
     replay = Replay(tmp_path, 10, SIZE, STACK, 2)
     replay.begin(np.zeros((SIZE, SIZE, 3), np.uint8))
-    with pytest.raises(ValueError, match="at least one transition"):
+    with pytest.raises(ValueError, match="no transition to sample"):
         replay.sample(1, np.random.default_rng(0))

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 import torch
 
-from pisces.augment import apply_kernel, random_kernel, random_row_kernel, random_shift
+from pisces.augment import apply_kernel, random_kernel, random_row_kernel, shift_frames
 from pisces.errors import UserError
 
 
 def test_kernel_is_a_plain_sum_over_four_pixels():
     rng = np.random.default_rng(0)
     for channels in (1, 3):
-        kernel = random_kernel(rng, channels, pass_probability=0)
+        kernel = random_kernel(rng, channels, passthrough_probability=0)
         images = torch.randn(2, 2 * channels, 5, 6, generator=torch.Generator().manual_seed(0))
         out = apply_kernel(images, kernel)
         padded = np.pad(images.numpy(), ((0, 0), (0, 0), (0, 1), (0, 1)))
@@ -24,10 +24,10 @@ def test_kernel_is_a_plain_sum_over_four_pixels():
                 np.testing.assert_allclose(out[:, frame * channels + o], expected, atol=1e-5)
 
 
-def test_row_kernel_sums_over_two_columns_and_two_colours():
-    # The same draws as a 2 x 2 kernel over (column, colour) of each row, by loops.
-    small = random_kernel(np.random.default_rng(5), 1, pass_probability=0)[0, 0].numpy()
-    kernel = random_row_kernel(np.random.default_rng(5), pass_probability=0)
+def test_row_kernel_sums_over_two_columns_and_two_colors():
+    # The same draws as a 2 x 2 kernel over (column, color) of each row, by loops.
+    small = random_kernel(np.random.default_rng(5), 1, passthrough_probability=0)[0, 0].numpy()
+    kernel = random_row_kernel(np.random.default_rng(5), passthrough_probability=0)
     image = torch.randn(1, 6, 4, 5, generator=torch.Generator().manual_seed(0))
     out = apply_kernel(image, kernel).numpy()[0]
     padded = np.pad(image.numpy()[0].reshape(2, 3, 4, 5), ((0, 0), (0, 1), (0, 0), (0, 1)))
@@ -37,7 +37,7 @@ def test_row_kernel_sums_over_two_columns_and_two_colours():
     red = torch.zeros(1, 3, 4, 5)
     red[0, 0] = 0.5
     assert float(apply_kernel(red, kernel)[0, 1:].abs().max()) == 0
-    assert random_row_kernel(np.random.default_rng(0), pass_probability=1) is None
+    assert random_row_kernel(np.random.default_rng(0), passthrough_probability=1) is None
 
 
 def test_kernels_have_glorots_variance():
@@ -62,23 +62,18 @@ def test_kernel_refuses_images_of_other_channels():
         apply_kernel(torch.ones(1, 2, 4, 4), kernel)
 
 
-def test_shift_is_a_crop_of_the_padded_image():
-    images = torch.arange(2 * 3 * 8 * 8, dtype=torch.float32).reshape(2, 3, 8, 8)
-    shifted = random_shift(images, 2, torch.Generator().manual_seed(0))
-    padded = torch.nn.functional.pad(images, (2, 2, 2, 2), mode="replicate")
-    for n in range(2):
-        crops = [padded[n, :, i : i + 8, j : j + 8] for i in range(5) for j in range(5)]
-        assert sum(torch.equal(crop, shifted[n]) for crop in crops) >= 1
-
-
-def test_shift_moves_images_independently_and_repeats_with_the_seed():
-    images = torch.rand(32, 1, 8, 8, generator=torch.Generator().manual_seed(1)).expand(32, 1, 8, 8)
-    one = random_shift(images, 4, torch.Generator().manual_seed(0))
-    assert torch.equal(one, random_shift(images, 4, torch.Generator().manual_seed(0)))
-    assert not torch.equal(one, random_shift(images, 4, torch.Generator().manual_seed(1)))
-    assert random_shift(images.to(torch.uint8), 1).dtype == torch.uint8
-    with pytest.raises(ValueError, match="padding"):
-        random_shift(images, -1)
+def test_shifts_repeat_the_border():
+    frames = torch.randint(0, 256, (3, 6, 7, 2), dtype=torch.uint8)
+    offsets = torch.tensor([[0, 2, 4], [4, 2, 1]])
+    shifted = shift_frames(frames, offsets, 2)
+    padded = np.pad(frames.numpy(), ((0, 0), (2, 2), (2, 2), (0, 0)), mode="edge")
+    for k in range(3):
+        y, x = offsets[:, k].tolist()
+        assert np.array_equal(shifted[k].permute(1, 2, 0).numpy(), padded[k, y : y + 6, x : x + 7])
+    assert torch.equal(shift_frames(frames, torch.tensor([[2], [2]]).expand(2, 3), 2), frames.permute(0, 3, 1, 2))
+    assert torch.equal(
+        shift_frames(frames, torch.tensor([[1], [3]]), 2)[2], shift_frames(frames[2:], torch.tensor([[1], [3]]), 2)[0]
+    )
 
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.int64])
@@ -94,5 +89,5 @@ def test_whole_numbers_are_refused_even_if_images_pass():
     with pytest.raises(UserError, match="expected a kernel"):
         apply_kernel(torch.zeros(1, 2, 4, 4), torch.zeros(1, 1, 3, 3))
     for probability in (2.0, float("nan")):
-        with pytest.raises(UserError, match="pass_probability"):
-            random_kernel(np.random.default_rng(0), pass_probability=probability)
+        with pytest.raises(UserError, match="passthrough_probability"):
+            random_kernel(np.random.default_rng(0), passthrough_probability=probability)

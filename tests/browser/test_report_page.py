@@ -5,12 +5,17 @@ import shutil
 
 import pytest
 
-from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_halves
-from pisces.experiments.jumping_data import task_metrics
-from pisces.experiments.jumping_mdp import episode_bisimulation
-from pisces.reports.diagnosis import diagnose_run
-from pisces.reports.report import write_report
-from pisces.reports.results import read_runs
+from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_frames
+from pisces.experiments.distracting.config import DistractingConfig
+from pisces.experiments.jumping.config import JumpingConfig
+from pisces.experiments.jumping.data import task_metrics
+from pisces.experiments.jumping.mdp import episode_bisimulation
+from pisces.experiments.jumping.report.diagnosis import diagnose_run
+from pisces.experiments.lqr.config import LQRConfig
+from pisces.experiments.registry import all_experiments
+from pisces.reports.report import write_report as write_report_of
+from pisces.reports.results import read_runs as read_runs_of
+from pisces.runs.store import SCHEMA
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 EVIL = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
@@ -22,6 +27,20 @@ pytestmark = [
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[browser]'")
 
 
+def read_runs(roots):
+    return read_runs_of(roots, all_experiments())
+
+
+def write_report(roots, out, projection):
+    return write_report_of(roots, out, all_experiments(), projection)
+
+
+def write_result(folder, config, **values):
+    folder.mkdir()
+    result = {"experiment": config.experiment, "schema": SCHEMA, "config": config.as_dict(), **values}
+    (folder / "result.json").write_text(json.dumps(result))
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory, write_run):
     folder = tmp_path_factory.mktemp("runs")
@@ -31,10 +50,12 @@ def root(tmp_path_factory, write_run):
     write_run(folder, "randconv+pse", 1, 0.95)
     write_run(folder, "randconv", grid="narrow")
     write_run(folder, "pse", colors=True)
-    (folder / "lqr").mkdir()
-    linear = {"config": {"method": "psm", "seed": 0, "distractors": 500}, "error": 0.25}
-    (folder / "lqr" / "result.json").write_text(json.dumps(linear))
-    write_run(folder, "dropout+l2", change=lambda result: result["config"].update(study=EVIL, method=EVIL))
+    write_result(folder / "linear", LQRConfig.make("psm", "paper"), runs=[{"seed": 0, "error": 0.25}])
+    write_run(folder, "dropout+l2")
+    # The text of a run reaches the page as a setting, and as the reason why a run is left out.
+    evil = DistractingConfig.make("drq", "cpu", davis=EVIL)
+    write_result(folder / "control", evil, test_return=1.0, train_return=2.0)
+    write_run(folder, "dropout+l2", 1, change=lambda result: result["config"].update(method=EVIL))
     return folder
 
 
@@ -88,14 +109,14 @@ def screen(page, selector):
 
 
 def as_screen(frame):
-    """A frame of halves as the page draws it: 0, 128, 255."""
+    """A stored frame as the page draws it: 0, 128, 255."""
     return [[(0, 128, 255)[value] for value in row] for row in frame.tolist()]
 
 
 def test_table_sorts_and_filters(page):
     count = page.locator("#results-count")
     measures = "unseen tasks solved (%) or unseen red tasks solved (%)"
-    assert count.inner_text() == f"5 of 5 settings; judged by {measures}"
+    assert count.inner_text() == f"5 of 5 settings; measured by {measures}"
     heading = page.get_by_role("button", name="mean", exact=True)
     heading.click()
     falling = [float(text) for text in column(page, 4)]
@@ -116,7 +137,7 @@ def test_table_sorts_and_filters(page):
 def test_table_shows_one_experiment_at_a_time(page):
     assert "psm" not in column(page, 1)
     choose(page, "results-experiment", "lqr")
-    assert page.locator("#results-count").inner_text() == "1 of 1 settings; judged by error against the oracle"
+    assert page.locator("#results-count").inner_text() == "1 of 1 settings; measured by error against the oracle"
     assert (column(page, 1), column(page, 2)) == (["psm"], ["500 distractors"])
     choose(page, "results-experiment", "jumping")
     assert len(column(page, 1)) == 5
@@ -126,10 +147,11 @@ def test_numbers_lead_to_commands_and_config(page, root):
     page.locator("#results-table").get_by_role("button", name="randconv+pse").click()
     dialog = page.locator("dialog#source")
     assert dialog.locator(".commands").inner_text().splitlines() == [
-        f"pisces train jumping --method randconv+pse --grid wide --seed {seed} --preset paper" for seed in (0, 1)
+        f"pisces train jumping --method randconv+pse --preset paper --seed {seed}" for seed in (0, 1)
     ]
-    stored = next(run for run in read_runs([root]).runs if run.config["method"] == "randconv+pse")
-    assert json.loads(dialog.locator(".config").inner_text()) == json.loads(stored.setting)
+    stored = next(run for run in read_runs([root]).runs if run.config.method == "randconv+pse")
+    config = {name: value for name, value in stored.config.as_dict().items() if name != "seed"}
+    assert json.loads(dialog.locator(".config").inner_text()) == config
     page.keyboard.press("Escape")
     assert not dialog.is_visible()
     page.locator("#paper-tables button.link").first.click()
@@ -147,8 +169,8 @@ def cell(page, side, position, height):
 def test_a_tile_shows_the_agents_episode(page, root):
     choose(page, "method-A", "randconv, wide")
     choose(page, "run-A", "seed 0")
-    wanted = {"method": "randconv", "grid": "wide", "seed": 0}
-    run = next(run for run in read_runs([root]).runs if wanted.items() <= run.config.items())
+    wanted = JumpingConfig.make("randconv", "paper")
+    run = next(run for run in read_runs([root]).runs if run.config == wanted)
     for solved in "10":
         index = run.result["solved"].rindex(solved)
         position, height, _ = run.result["tasks"][index]
@@ -198,9 +220,9 @@ def test_tiles_are_reached_by_keys_and_show_medians_or_shares(page):
     assert cell(page, 0, 25, 10).inner_text() == "T"
     shades = "nodes => nodes.map(node => node.style.getPropertyValue('--share'))"
     tiles = page.locator("#sides section >> nth=0").locator(".tasks button")
-    assert set(tiles.evaluate_all(shades)) == {"0%", "100%"}
-    choose(page, "shade-A", "share of runs")
     assert len(set(tiles.evaluate_all(shades))) > 2
+    choose(page, "shade-A", "median over runs")
+    assert set(tiles.evaluate_all(shades)) == {"0%", "100%"}
 
 
 def test_two_methods_stand_side_by_side(page, root):
@@ -211,7 +233,7 @@ def test_two_methods_stand_side_by_side(page, root):
         values = [
             run.result["test_solved_percent"]
             for run in runs
-            if (run.config["method"], run.config["grid"]) == (method, "wide")
+            if (run.config.method, run.config.grid) == (method, "wide")
         ]
         text = page.locator("#sides section >> nth=" + str(side)).locator(".summary").inner_text()
         assert text == f"{sum(values) / len(values):.1f} % of unseen tasks solved, mean of {len(values)} seeds"
@@ -220,7 +242,7 @@ def test_two_methods_stand_side_by_side(page, root):
     cell(page, 1, 30, 17).click()
     for side in (0, 1):
         assert cell(page, side, 30, 17).get_attribute("aria-pressed") == "true"
-    choose(page, "method-B", "pse, wide, colours")
+    choose(page, "method-B", "pse, wide, colors")
     choose(page, "color-B", "green obstacles")
     assert "must not jump" in page.locator("#episodes figure >> nth=1").locator(".caption").inner_text()
 
@@ -229,8 +251,8 @@ def test_two_methods_stand_side_by_side(page, root):
     ("title", "metric"),
     [
         ("policy similarity metric", "psm"),
-        ("bisimulation", "full-bisimulation"),
-        ("π*-bisimulation", "bisimulation"),
+        ("bisimulation", "bisimulation"),
+        ("π*-bisimulation", "pi-bisimulation"),
         ("true similarity (pixels to the obstacle)", "true"),
     ],
 )
@@ -240,8 +262,8 @@ def test_metric_matrix_tells_of_two_states(page, title, metric):
     page.locator("#position-y").select_option("41")
     page.locator("#height-y").select_option("15")
     tasks = JumpingTask(30, 10), JumpingTask(41, 15)
-    full = metric == "full-bisimulation"
-    expected = episode_bisimulation(*tasks, 0.99) if full else task_metrics([tasks], metric, 0.99)[0]
+    whole = metric == "bisimulation"
+    expected = episode_bisimulation(*tasks, 0.99) if whole else task_metrics([tasks], metric, 0.99)[0]
     matrix = page.locator("#metric-matrix")
     box = matrix.bounding_box()
     for i, j in ((16, 27), (3, 40), (50, 50), (0, 0)):
@@ -249,8 +271,8 @@ def test_metric_matrix_tells_of_two_states(page, title, metric):
         text = page.locator("#pair").inner_text()
         assert float(text.split()[1].rstrip(".")) == pytest.approx(expected[i, j], abs=0.06)
         assert ("Positive pair: yes" in text) == (expected[i].argmin() == j)
-        assert screen(page, "#frame-x") == as_screen(optimal_halves(JumpingTask(30, 10))[i])
-        assert screen(page, "#frame-y") == as_screen(optimal_halves(JumpingTask(41, 15))[j])
+        assert screen(page, "#frame-x") == as_screen(optimal_frames(JumpingTask(30, 10))[i])
+        assert screen(page, "#frame-y") == as_screen(optimal_frames(JumpingTask(41, 15))[j])
     matrix.press("ArrowDown")
     assert page.locator("#caption-x").inner_text().startswith("x: step 1,")
 
@@ -258,8 +280,8 @@ def test_metric_matrix_tells_of_two_states(page, title, metric):
 def test_learned_similarity_stands_beside_the_distance(page, root):
     import numpy as np
 
-    from pisces.agents import load
     from pisces.envs.jumping import stack_frames
+    from pisces.experiments import load
 
     run = next(run for run in read_runs([root]).runs if run.has_checkpoint)
     agent = load(run.folder)
@@ -269,7 +291,7 @@ def test_learned_similarity_stands_beside_the_distance(page, root):
         matrix.press("ArrowUp")
     matrix.press("ArrowLeft")
     vectors = [
-        agent.embed(stack_frames(optimal_halves(JumpingTask(p, 10)))[step].transpose(2, 0, 1) * 0.5)
+        agent.embed(stack_frames(optimal_frames(JumpingTask(p, 10)))[step].transpose(2, 0, 1)[None] * 0.5)[0]
         for p, step in ((25, 0), (45, 30))
     ]
     cosine = vectors[0] @ vectors[1] / np.prod([np.linalg.norm(vector) for vector in vectors])
@@ -285,7 +307,7 @@ def test_points_of_the_embedding_show_their_frames(page):
     assert page.locator("#point-caption").inner_text() == (
         "Obstacle at 35, step 21: obstacle 14 px ahead; the optimal action is jump."
     )
-    assert screen(page, "#point-frame") == as_screen(optimal_halves(JumpingTask(35, 10))[21])
+    assert screen(page, "#point-frame") == as_screen(optimal_frames(JumpingTask(35, 10))[21])
     point.focus()
     page.keyboard.press("ArrowRight")
     assert "step 22" in page.locator("#point-caption").inner_text()
@@ -296,20 +318,22 @@ def test_points_of_the_embedding_show_their_frames(page):
 def test_diagnosis_names_the_tasks_where_the_agent_breaks(page, root):
     run = next(run for run in read_runs([root]).runs if run.has_checkpoint)
     one = diagnose_run(run)
-    assert page.locator("#diagnosis-words").inner_text() == one.words()
+    assert page.locator("#diagnosis-summary").inner_text() == one.summary()
     (cells,) = (row.locator("td").all_inner_texts() for row in page.locator("#diagnosis-runs tbody tr").all())
     assert cells[0] == "randconv+pse, wide, seed 0"
     assert float(cells[1]) == pytest.approx(100 * one.found.alignment, abs=0.06)
-    assert cells[-1] == one.breaks_most()
+    assert cells[-1] == one.worst_task()
     rows = [row.locator("td").all_inner_texts() for row in page.locator("#diagnosis-tasks tbody tr").all()]
     assert len(rows) == len(one.tasks)
-    assert rows[0][0] == one.breaks_most()
+    assert rows[0][0] == one.worst_task()
     assert not page.locator("#diagnosis-none").is_visible()
 
 
 def test_text_of_runs_never_runs(page):
+    assert f"unknown method {EVIL!r}" in page.locator("ul.notes").inner_text()
+    choose(page, "results-experiment", "distracting")
     assert EVIL in page.locator("#results-table").inner_text()
-    page.locator("#results-table").get_by_role("button", name=EVIL).click()
+    page.locator("#results-table").get_by_role("button", name="drq").click()
     assert EVIL in page.locator("#source").inner_text()
     page.keyboard.press("Escape")
     assert page.evaluate("window.hacked") is None
@@ -357,12 +381,11 @@ def test_without_checkpoints_the_page_says_so(browser, tmp_path, write_run):
 
 def test_parts_without_content_say_so_or_go(page, browser, tmp_path):
     assert not page.locator("#paper-none").is_visible()
-    (tmp_path / "run").mkdir()
-    linear = {"config": {"method": "psm", "seed": 0, "distractors": 7}, "error": 0.25}
-    (tmp_path / "run" / "result.json").write_text(json.dumps(linear))
-    other = open_page(browser, write_report([tmp_path / "run"], tmp_path / "report", projection="none").page)
+    config = LQRConfig.make("psm", "paper", distractors=70, changes={"width": 30})
+    write_result(tmp_path / "run", config, runs=[{"seed": 0, "error": 0.25}])
+    other = open_page(browser, write_report([tmp_path], tmp_path / "report", projection="none").page)
     assert "nothing to" in other.locator("#paper").inner_text()
     shown = [link.inner_text() for link in other.locator("nav a").all() if link.is_visible()]
-    assert shown == ["Results", "Beside the paper", "Embedding", "Diagnosis", "Figures"]
+    assert shown == ["Results", "Ours vs. paper", "Figures"]
     assert other.problems == []
     other.context.close()

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import pisces.envs  # noqa: F401 (registers the ids)
-from pisces.envs import gl
-from pisces.envs.distracting import DistractingEnv
-from pisces.envs.distracting_tasks import PAPER_TASKS, TASKS, environment_id
-from pisces.envs.distractions import Background
+from pisces.envs.distracting import gl
+from pisces.envs.distracting.distractions import Background
+from pisces.envs.distracting.env import DistractingEnv
+from pisces.envs.distracting.tasks import PAPER_TASKS, TASKS, environment_id
 
 SMALL = {"frame_size": 24, "action_repeat": 2}
 
@@ -139,7 +139,7 @@ def test_bad_arguments_are_explained(cartpole, tmp_path):
         ({"task": "cartpole-swngup"}, "did you mean 'cartpole-swingup'"),
         ({"variant": "papr"}, "did you mean 'paper'"),
         ({"frame_size": 4}, "frame size in 16..480"),
-        ({"videos": tmp_path / "none"}, "none of them"),
+        ({"videos": tmp_path / "none"}, "train, test, validation or a folder"),
         ({"camera": 99}, "camera in 0.."),
     ):
         with pytest.raises(ValueError, match=message):

@@ -1,6 +1,6 @@
 import pytest
 
-from pisces.envs.grids import all_tasks, split_tasks
+from pisces.envs.jumping import all_tasks, split_tasks
 from pisces.errors import UserError
 
 
@@ -49,7 +49,7 @@ def test_unknown_grid_names_the_nearest():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [({"training_tasks": 0}, "one training task"), ({"seed": -1}, "a seed")]
+    ("arguments", "message"), [({"training_tasks": 0}, "one training task"), ({"seed": -1}, "seed must be an integer")]
 )
 def test_a_split_needs_tasks_and_a_seed(arguments, message):
     with pytest.raises(UserError, match=message):

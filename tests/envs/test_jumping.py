@@ -1,5 +1,6 @@
 import itertools
 import os
+import sys
 
 import gymnasium as gym
 import numpy as np
@@ -7,26 +8,29 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import pisces.envs  # noqa: F401 (registers the ids)
-from pisces.envs.grids import all_tasks
 from pisces.envs.jumping import (
-    DECISIONS,
-    JUMP,
-    RIGHT,
     JumpingEnv,
+    JumpingState,
     JumpingTask,
+    all_tasks,
     optimal_actions,
-    optimal_halves,
+    optimal_frames,
     optimal_heights,
     optimal_rewards,
-    render_halves,
+    play,
+    render_frames,
     stack_frames,
+    transition,
 )
-from pisces.errors import UserError
+from pisces.envs.jumping.dynamics import is_success
+from pisces.envs.jumping.tasks import DECISIONS, JUMP, RIGHT
+from pisces.errors import MissingExtraError, UserError
+from pisces.experiments.jumping.tasks import is_solved
 
 CORNERS = [(14, 0), (20, 10), (33, 17), (47, 40)]
 
 
-def play(env, actions):
+def play_env(env, actions):
     frames, rewards = [env.reset()[0]], []
     for action in actions:
         observation, reward, terminated, truncated, info = env.step(action)
@@ -47,14 +51,67 @@ def test_passes_gymnasiums_check(color, monkeypatch):
 
 @pytest.mark.parametrize(("position", "height"), CORNERS)
 @pytest.mark.parametrize("color", ["white", "red", "green"])
-def test_closed_forms_equal_the_environment(position, height, color):
+def test_optimal_episode_is_the_environments(position, height, color):
     task = JumpingTask(position, height, color)
     env = JumpingEnv(position, height, color)
-    frames, rewards, info = play(env, optimal_actions(task))
+    frames, rewards, info = play_env(env, optimal_actions(task))
     assert len(rewards) == DECISIONS == 56
     assert info["success"]
     np.testing.assert_array_equal(rewards, optimal_rewards(task))
-    np.testing.assert_array_equal(frames[:-1], optimal_halves(task) * np.float32(0.5))
+    np.testing.assert_array_equal(frames[:-1], optimal_frames(task) * np.float32(0.5))
+
+
+@pytest.mark.parametrize("color", ["white", "red", "green"])
+def test_optimal_heights_and_rewards_have_closed_forms(color):
+    for position in range(14, 48):
+        task = JumpingTask(position, 10, color)
+        since_jump = np.maximum(np.arange(DECISIONS) - task.jump_step, 0)
+        heights = np.maximum(np.minimum(since_jump, 32 - since_jump), 0)
+        rewards = np.ones(DECISIONS)
+        rewards[-1] = 101
+        if color == "green":
+            rewards[position - 5] = 99
+        np.testing.assert_array_equal(optimal_heights(task), heights)
+        np.testing.assert_array_equal(optimal_rewards(task), rewards)
+
+
+def test_a_transition_is_a_function_of_its_arguments():
+    task, state = JumpingTask(30, 10), JumpingState(16)
+    first, again = transition(task, state, JUMP), transition(task, state, JUMP)
+    assert first == again == (JumpingState(17, 1, 1), 1.0, False, False)
+    assert state == JumpingState(16)
+    assert transition(task, JumpingState(25), RIGHT) == (JumpingState(26, 0, 0, "floor"), -1.0, True, True)
+
+
+def jump_plans(limit):
+    """Steps of up to two jumps before `limit`; the second one after landing."""
+    yield from ((), *((first,) for first in range(limit)))
+    yield from ((first, second) for first in range(limit) for second in range(first + 32, limit))
+
+
+@pytest.mark.parametrize("color", ["white", "green"])
+def test_success_is_an_optimal_return_and_follows_from_solved(color):
+    for position in range(14, 48):
+        task = JumpingTask(position, 10, color)
+        best = optimal_rewards(task).sum()
+        unsolved_successes = []
+        for jumps in jump_plans(task.steps_to_obstacle):
+            actions = np.isin(np.arange(DECISIONS), jumps).astype(np.int64)
+            episode = play(task, actions.tolist())
+            success = is_success(task, episode.states[-1])
+            assert success == (sum(episode.rewards) == best)
+            if is_solved(task, actions):
+                assert success
+            elif success:
+                unsolved_successes.append(jumps)
+        assert bool(unsolved_successes) == (position >= (36 if color == "green" else 46))
+
+
+def test_green_obstacle_struck_in_the_air_is_no_success():
+    actions = [JUMP if t == 30 - 14 + 2 else RIGHT for t in range(DECISIONS)]
+    _, rewards, info = play_env(JumpingEnv(30, 10, "green"), actions)
+    assert len(rewards) == DECISIONS
+    assert not info["success"]
 
 
 @pytest.mark.parametrize(("position", "height"), CORNERS)
@@ -62,7 +119,7 @@ def test_only_the_optimal_jump_succeeds(position, height):
     env = JumpingEnv(position, height)
     successes = []
     for step in range(DECISIONS):
-        _, rewards, info = play(env, [JUMP if t == step else RIGHT for t in range(DECISIONS)])
+        _, rewards, info = play_env(env, [JUMP if t == step else RIGHT for t in range(DECISIONS)])
         if info["success"]:
             successes.append(step)
         else:
@@ -76,8 +133,8 @@ def test_actions_in_the_air_are_ignored():
     actions = optimal_actions(task)
     airborne = optimal_heights(task) > 0
     jumping = np.where(airborne, JUMP, actions)
-    frames, rewards, _ = play(JumpingEnv(30, 12), actions)
-    other_frames, other_rewards, _ = play(JumpingEnv(30, 12), jumping)
+    frames, rewards, _ = play_env(JumpingEnv(30, 12), actions)
+    other_frames, other_rewards, _ = play_env(JumpingEnv(30, 12), jumping)
     np.testing.assert_array_equal(frames, other_frames)
     assert rewards == other_rewards
 
@@ -91,13 +148,13 @@ def test_jump_rises_to_sixteen_and_lands():
 
 
 def test_green_obstacle_pays_once_on_the_floor_and_never_in_the_air():
-    _, rewards, info = play(JumpingEnv(30, 10, "green"), [RIGHT] * DECISIONS)
+    _, rewards, info = play_env(JumpingEnv(30, 10, "green"), [RIGHT] * DECISIONS)
     assert sorted(rewards, reverse=True)[:2] == [101, 99]
     assert rewards.index(99) == 30 - 5
     assert info["success"]
     # A jump two steps late strikes the obstacle in the air.
     actions = [JUMP if t == 30 - 14 + 2 else RIGHT for t in range(DECISIONS)]
-    _, rewards, _ = play(JumpingEnv(30, 10, "green"), actions)
+    _, rewards, _ = play_env(JumpingEnv(30, 10, "green"), actions)
     assert rewards.count(-1) == 1
     assert 99 not in rewards
 
@@ -127,18 +184,18 @@ def test_colored_frames_put_the_obstacle_in_one_channel():
 
 
 def test_frames_differ_between_all_states_of_all_tasks_that_matter():
-    frames = np.concatenate([render_halves(task, np.arange(7), np.zeros(7, int)) for task in all_tasks()])
+    frames = np.concatenate([render_frames(task, np.arange(7), np.zeros(7, int)) for task in all_tasks()])
     assert len(np.unique(frames.reshape(len(frames), -1), axis=0)) == len(frames)
 
 
 def test_stacked_frames_start_with_zeros():
-    frames = optimal_halves(JumpingTask(30, 10))
+    frames = optimal_frames(JumpingTask(30, 10))
     stacked = stack_frames(frames)
     assert stacked.shape == (56, 60, 60, 2)
     assert stacked[0, ..., 0].sum() == 0
     np.testing.assert_array_equal(stacked[1:, ..., 0], frames[:-1])
     np.testing.assert_array_equal(stacked[..., 1], frames)
-    colored = stack_frames(optimal_halves(JumpingTask(30, 10, "red")))
+    colored = stack_frames(optimal_frames(JumpingTask(30, 10, "red")))
     assert colored.shape == (56, 60, 60, 6)
 
 
@@ -158,7 +215,7 @@ def test_reset_options_change_the_task():
         ({"obstacle_position": 20.5}, "whole number"),
         ({"floor_height": -1}, "0..40, got -1"),
         ({"floor_height": 41}, "0..40, got 41"),
-        ({"color": "blue"}, "green, red, white, got 'blue'"),
+        ({"color": "blue"}, "unknown color 'blue'; choose from: green, red, white"),
         ({"render_mode": "rgb"}, "did you mean 'rgb_array'"),
     ],
 )
@@ -198,3 +255,11 @@ def test_an_action_is_one_of_two_numbers(action):
     env.reset()
     with pytest.raises(UserError, match=r"0 \(right\) or 1 \(jump\)"):
         env.step(action)
+
+
+def test_a_window_needs_pygame(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    env = JumpingEnv(render_mode="human")
+    env.reset()
+    with pytest.raises(MissingExtraError, match=r"pip install 'pisces-rl\[render\]'"):
+        env.step(RIGHT)

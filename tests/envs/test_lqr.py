@@ -127,9 +127,9 @@ def test_trajectories_equal_the_environments():
     [
         (lambda: make_distractors(0, 19), "at least 20 distractors, got 19"),
         (lambda: make_distractors(0, 50, "tset"), "did you mean 'test'"),
-        (lambda: make_system(-1), "seed in 0"),
+        (lambda: make_system(-1), "seed must be an integer in"),
         (lambda: expected_cost(make_system(0), np.zeros((20, 19))), r"gain of shape \(20, 20\), got \(20, 19\)"),
-        (lambda: expected_cost(make_system(0), np.full((20, 20), np.nan)), "finite gain"),
+        (lambda: expected_cost(make_system(0), np.full((20, 20), np.nan)), "gain must be finite"),
         (lambda: policy_cost(make_system(0), np.zeros((30, 20)), np.zeros((20, 30))), r"\(20, 50\), got \(20, 30\)"),
         (lambda: make_system(0).features(np.zeros((30, 5))), r"\[n_d, 20\], got \(30, 5\)"),
         (lambda: DistractorLQREnv(max_steps=0), "max_steps of at least 1"),
@@ -152,7 +152,7 @@ def test_bad_arguments_are_explained(call, message):
         ({"state_cost": np.eye(3)}, r"state_cost of shape \(2, 2\)"),
         ({"action_cost": np.zeros((1, 1))}, "positive definite action_cost"),
         ({"state_features": np.zeros((4, 3))}, r"state_features of shape \[f, 2\]"),
-        ({"dynamics": np.full((2, 2), np.inf)}, "finite dynamics"),
+        ({"dynamics": np.full((2, 2), np.inf)}, "dynamics must be finite"),
     ],
 )
 def test_bad_systems_are_explained(changes, message):

@@ -1,9 +1,12 @@
+import sys
+
 import numpy as np
 import pytest
 from PIL import Image
 
-from pisces.envs.textures import moving_texture
-from pisces.envs.videos import DAVIS_TEST, ClipCache, find_videos
+from pisces.envs.distracting.textures import moving_texture
+from pisces.envs.distracting.videos import DAVIS_TEST, ClipCache, find_videos
+from pisces.errors import MissingExtraError
 
 
 def write_images(folder, count=3, value=0):
@@ -18,7 +21,7 @@ def test_built_in_clips_are_deterministic_and_differ():
     assert np.array_equal(clip, moving_texture(3, 24, 8))
     assert not np.array_equal(clip, moving_texture(4, 24, 8))
     assert clip.std() > 10
-    # Neighbouring frames are close, distant ones are not: the clip moves smoothly.
+    # Neighboring frames are close, distant ones are not: the clip moves smoothly.
     change = np.abs(np.diff(clip.astype(int), axis=0)).mean()
     assert 0 < change < np.abs(clip[-1].astype(int) - clip[0]).mean()
 
@@ -55,18 +58,18 @@ def test_davis_lists(tmp_path):
 
 
 def test_what_is_missing_or_damaged_is_named(tmp_path):
-    with pytest.raises(ValueError, match="none of them"):
+    with pytest.raises(ValueError, match="train, test, validation or a folder"):
         find_videos(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="got neither"):
+    with pytest.raises(ValueError, match="neither video files"):
         find_videos(tmp_path)
-    with pytest.raises(ValueError, match="DAVIS videos"):
+    with pytest.raises(ValueError, match="DAVIS folder"):
         find_videos("train", tmp_path)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "0.png").write_bytes(b"not an image")
     (tmp_path / "broken.mp4").write_bytes(b"not a video")
     videos = find_videos(tmp_path)
     for index in range(2):
-        with pytest.raises(ValueError, match="damaged file") as error:
+        with pytest.raises(ValueError, match="is damaged") as error:
             videos.load(index, 8)
         assert "\n" not in str(error.value)
 
@@ -87,3 +90,10 @@ def test_images_play_in_the_order_of_their_numbers(tmp_path):
         Image.new("RGB", (16, 16), (20 * k, 0, 0)).save(tmp_path / "clip" / f"frame {k}.png")
     (sources,) = find_videos(tmp_path).sources
     assert [path.name for path in sources] == [f"frame {k}.png" for k in range(1, 13)]
+
+
+def test_video_files_need_an_extra(tmp_path, monkeypatch):
+    (tmp_path / "clip.mp4").write_bytes(b"video")
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'pisces-rl\[control\]'"):
+        find_videos(tmp_path).load(0, 16)

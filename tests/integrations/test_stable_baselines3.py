@@ -1,4 +1,9 @@
 import gc
+import importlib
+import pydoc
+import re
+import sys
+from dataclasses import fields
 from pathlib import Path
 
 import gymnasium as gym
@@ -17,9 +22,9 @@ from pisces.integrations.stable_baselines3 import (
     GreedyPairs,
     PolicySimilarityCallback,
     SimilaritySettings,
-    TrajectoryPairs,
 )
-from pisces.trajectories import play_episodes
+from pisces.pairs import TrajectoryPairs
+from pisces.trajectories import collect_each, play_episodes
 
 
 class Extractor(BaseFeaturesExtractor):
@@ -45,7 +50,7 @@ def environments(levels=(0, 1, 2), **arguments):
     return [ToyEnv(level, **arguments) for level in levels]
 
 
-def vectorised(levels=(0, 1, 2), **arguments):
+def vectorized(levels=(0, 1, 2), **arguments):
     return DummyVecEnv([lambda level=level: ToyEnv(level, **arguments) for level in levels])
 
 
@@ -59,7 +64,7 @@ def make_model(algorithm=PPO, seed=0, extractor=Extractor, env=None, **arguments
     }[algorithm]
     kind = "CnnPolicy" if arguments.get("kind") == "image" else "MlpPolicy"
     policy = {"features_extractor_class": extractor} if extractor and kind == "MlpPolicy" else {}
-    env = vectorised(**arguments) if env is None else env
+    env = vectorized(**arguments) if env is None else env
     return algorithm(kind, env, seed=seed, device="cpu", policy_kwargs=policy, **settings)
 
 
@@ -74,7 +79,7 @@ def parameters(model):
 def test_trains_what_it_should_and_nothing_else(algorithm, continuous, layers):
     model = make_model(algorithm, continuous=continuous)
     environs = environments(continuous=continuous)
-    pairs = TrajectoryPairs.from_expert(environs, [expert(env) for env in environs])
+    pairs = TrajectoryPairs(collect_each(environs, [expert(env) for env in environs]))
     callback = PolicySimilarityCallback(pairs, SimilaritySettings(layers, updates=3, every=48))
     model.learn(150, callback=callback)
     assert callback.updates >= 6
@@ -151,7 +156,7 @@ def test_embeds_in_evaluation_mode(layer):
 
 def test_loss_falls_and_alignment_rises_with_an_experts_pairs():
     environs = environments((0, 1, 2, 3))
-    pairs = TrajectoryPairs.from_expert(environs, [expert(env) for env in environs], discount=0.9)
+    pairs = TrajectoryPairs(collect_each(environs, [expert(env) for env in environs]), discount=0.9)
     model = make_model()
     callback = PolicySimilarityCallback(pairs, SimilaritySettings(updates=1, pairs=1, learning_rate=3e-3))
     model.learn(1, callback=callback)
@@ -180,7 +185,7 @@ def test_saving_loading_and_going_on_equals_not_stopping(tmp_path, source):
             return GreedyPairs(environs, refresh=5, seed=5)
         # Of all of NumPy's generators this one has an array in its state.
         draws = np.random.Generator(np.random.MT19937(5))
-        return TrajectoryPairs.from_expert(environs, [expert(env) for env in environs], seed=draws)
+        return TrajectoryPairs(collect_each(environs, [expert(env) for env in environs]), seed=draws)
 
     model, callback = make_model(), PolicySimilarityCallback(make_pairs(), SimilaritySettings(updates=3))
     model.learn(200, callback=callback)
@@ -191,7 +196,7 @@ def test_saving_loading_and_going_on_equals_not_stopping(tmp_path, source):
     for each, its_callback in ((model, callback), (loaded, again)):
         # Stable-Baselines3 saves neither torch's generator nor where the environments are.
         set_random_seed(7)
-        each.set_env(vectorised(), force_reset=True)
+        each.set_env(vectorized(), force_reset=True)
         each.learn(200, callback=its_callback, reset_num_timesteps=False)
     assert again.updates == callback.updates
     torch.testing.assert_close(parameters(model), parameters(loaded), rtol=0, atol=0)
@@ -220,8 +225,8 @@ def test_memory_stays_flat_over_a_thousand_calls():
     assert resident_bytes() - resident < 8_000_000
 
 
-def test_normalised_observations_reach_the_encoder_as_they_reach_the_policy():
-    env = VecNormalize(vectorised(), norm_obs=True)
+def test_normalized_observations_reach_the_encoder_as_they_reach_the_policy():
+    env = VecNormalize(vectorized(), norm_obs=True)
     model = make_model(env=env)
     model.learn(64, callback=PolicySimilarityCallback(GreedyPairs(environments()), SimilaritySettings(updates=1)))
     raw = np.stack([environ.reset()[0] for environ in environments()])
@@ -292,16 +297,16 @@ def test_one_environment_only_is_explained():
 def test_different_action_spaces_are_explained():
     mixed = [ToyEnv(0), ToyEnv(1, continuous=True)]
     with pytest.raises(UserError, match="one action space, got actions int64"):
-        TrajectoryPairs.from_expert(mixed, [expert(env) for env in mixed])
+        TrajectoryPairs(collect_each(mixed, [expert(env) for env in mixed]))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"layers": "all"}, "expected layers to be one of features, hidden"),
-        ({"updates": 0}, "expected updates of at least 1, got 0"),
-        ({"start": -1}, "expected start of at least 0"),
-        ({"learning_rate": 0.0}, "expected a positive learning_rate"),
+        ({"layers": "all"}, "unknown layers 'all'"),
+        ({"updates": 0}, "updates must be >= 1, got 0"),
+        ({"start": -1}, "start must be >= 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be > 0"),
     ],
 )
 def test_bad_settings_are_explained(arguments, message):
@@ -309,12 +314,25 @@ def test_bad_settings_are_explained(arguments, message):
         SimilaritySettings(**arguments)
 
 
+def test_help_explains_every_setting():
+    text = pydoc.render_doc(SimilaritySettings)
+    for name in fields(SimilaritySettings):
+        assert re.search(rf"\b{name.name}: [A-Z].*[a-z]", text), name.name
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.delitem(sys.modules, "pisces.integrations.stable_baselines3")
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    with pytest.raises(ImportError, match=r"run: pip install 'pisces-rl\[sb3\]'"):
+        importlib.import_module("pisces.integrations.stable_baselines3")
+
+
 def test_misuse_is_explained(tmp_path):
     fresh = PolicySimilarityCallback(GreedyPairs(environments()))
     for call in (lambda: fresh.save(tmp_path / "x"), fresh.train, lambda: fresh.embed(np.zeros((1, 5)))):
-        with pytest.raises(UserError, match="has begun to learn"):
+        with pytest.raises(UserError, match="not attached to a model yet"):
             call()
-    with pytest.raises(UserError, match="got no such file"):
+    with pytest.raises(UserError, match="no saved callback"):
         PolicySimilarityCallback.load(tmp_path / "missing", GreedyPairs(environments()))
     with pytest.raises(UserError, match="expected GreedyPairs or TrajectoryPairs, got list"):
         PolicySimilarityCallback(environments())
@@ -327,7 +345,7 @@ def test_misuse_is_explained(tmp_path):
 @pytest.mark.parametrize("layers", ["features", "hidden"])
 def test_the_actors_own_extractor_is_trained_where_it_is_not_shared(algorithm, layers):
     policy = {"features_extractor_class": Extractor, "share_features_extractor": False}
-    model = algorithm("MlpPolicy", vectorised(), n_steps=64, seed=0, device="cpu", policy_kwargs=policy)
+    model = algorithm("MlpPolicy", vectorized(), n_steps=64, seed=0, device="cpu", policy_kwargs=policy)
     callback = PolicySimilarityCallback(GreedyPairs(environments()), SimilaritySettings(layers, updates=2))
     model.learn(32, callback=callback)
     before = [
@@ -357,7 +375,7 @@ class Wide(Extractor):
 @pytest.mark.parametrize(
     ("extractor", "pairs", "message"),
     [
-        (Wide, lambda: GreedyPairs(environments()), "layers of these widths"),
+        (Wide, lambda: GreedyPairs(environments()), "layers of other widths"),
         (Extractor, lambda: GreedyPairs(environments((0, 1))), "for each of 2 environments, got 3"),
         (Extractor, lambda: GreedyPairs(environments(), seed=np.random.Generator(np.random.MT19937(0))), "saved kind"),
     ],
@@ -398,11 +416,11 @@ def test_the_same_environment_twice_is_refused():
 
 def test_updates_need_a_model_and_a_number():
     fresh = PolicySimilarityCallback(GreedyPairs(environments()))
-    with pytest.raises(UserError, match="got a new one"):
+    with pytest.raises(UserError, match="not attached to a model yet"):
         fresh.sample()
     make_model().learn(32, callback=fresh)
     for wrong in (0, -1):
-        with pytest.raises(UserError, match="at least one update"):
+        with pytest.raises(UserError, match="updates must be at least 1"):
             fresh.train(wrong)
     assert fresh.embed([np.zeros(fresh.model.observation_space.shape).tolist()]).shape == (1, 64)
     with pytest.raises(UserError, match="match_within"):

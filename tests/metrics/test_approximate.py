@@ -28,7 +28,7 @@ def test_mico_solves_its_linear_system(seed, discount):
     rows_x, rows_y = policy_rows(x, policy_x), policy_rows(y, policy_y)
     cost = reward_difference(x.policy_rewards(policy_x), y.policy_rewards(policy_y))
     exact = np.linalg.solve(np.eye(24) - discount * np.kron(rows_x, rows_y), cost.ravel()).reshape(4, 6)
-    result = mico_distance(x, policy_x, y, policy_y, discount)
+    result = mico_distance(x, y, discount=discount, policy_x=policy_x, policy_y=policy_y)
     assert result.error_bound <= 1e-6
     assert np.abs(result.distance - exact).max() <= result.error_bound
 
@@ -38,8 +38,8 @@ def test_mico_bounds_pi_bisimulation_from_above(seed):
     rng = np.random.default_rng(seed)
     mdp = random_mdp(rng, 6)
     policy = random_policy(rng, mdp)
-    loose = mico_distance(mdp, policy, mdp, policy, 0.9).distance
-    tight = pi_bisimulation_metric(mdp, policy, mdp, policy, 0.9).distance
+    loose = mico_distance(mdp, discount=0.9, policy_x=policy).distance
+    tight = pi_bisimulation_metric(mdp, discount=0.9, policy_x=policy).distance
     assert (tight <= loose + 2e-6).all()
     assert np.diagonal(loose).max() > 0
 
@@ -50,17 +50,23 @@ def test_sinkhorn_bounds_hold(seed, discount, regularization):
     rng = np.random.default_rng(seed)
     x, y = random_mdp(rng, 5, support=3), random_mdp(rng, 4, support=2, decimals=1)
     policy_x, policy_y = random_policy(rng, x), random_policy(rng, y)
-    exact = policy_similarity_metric(x, policy_x, y, policy_y, discount, tolerance=1e-9).distance
-    rough = sinkhorn_metric(x, policy_x, y, policy_y, discount, regularization=regularization)
+    exact = policy_similarity_metric(
+        x, y, discount=discount, policy_x=policy_x, policy_y=policy_y, tolerance=1e-9
+    ).distance
+    rough = sinkhorn_metric(
+        x, y, discount=discount, policy_x=policy_x, policy_y=policy_y, regularization=regularization
+    )
     assert np.abs(rough.distance - exact).max() <= rough.error_bound + 1e-9
 
 
-def test_less_regularisation_certifies_a_smaller_error():
+def test_less_regularization_certifies_a_smaller_error():
     rng = np.random.default_rng(0)
     x = random_mdp(rng, 8, support=4)
     policy = random_policy(rng, x)
     errors = [
-        sinkhorn_metric(x, policy, x, policy, 0.5, tolerance=1e-4, regularization=strength, steps=1000).error_bound
+        sinkhorn_metric(
+            x, discount=0.5, policy_x=policy, tolerance=1e-4, regularization=strength, steps=1000
+        ).error_bound
         for strength in (0.5, 0.05, 0.005)
     ]
     assert errors[0] > errors[1] > errors[2]
@@ -71,9 +77,9 @@ def test_bad_input():
     mdp = random_mdp(np.random.default_rng(0), 3)
     policy = np.full((3, 2), 0.5)
     with pytest.raises(UserError, match="regularization > 0"):
-        sinkhorn_metric(mdp, policy, mdp, policy, 0.9, regularization=0.0)
+        sinkhorn_metric(mdp, discount=0.9, policy_x=policy, regularization=0.0)
     with pytest.raises(UserError, match="tolerance"):
-        mico_distance(mdp, policy, mdp, policy, 0.9, tolerance=0.0)
+        mico_distance(mdp, discount=0.9, policy_x=policy, tolerance=0.0)
 
 
 def test_metrics_do_without_torch():
@@ -86,7 +92,7 @@ def test_metrics_do_without_torch():
 def test_costs_that_are_not_numbers_are_explained():
     mdp = FiniteMDP(np.eye(2)[:, None, :], np.ones((2, 1)))
     with pytest.raises(UserError, match="finite costs"):
-        mico_distance(mdp, None, mdp, None, 0.9, cost=lambda x, y: np.full((2, 2), np.nan))
+        mico_distance(mdp, discount=0.9, cost=lambda x, y: np.full((2, 2), np.nan))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -101,8 +107,8 @@ def test_sinkhorn_is_of_use_with_uneven_next_states(seed):
     def cost(x, y):
         return reward_difference(mdp.rewards[:, 0], mdp.rewards[:, 0])
 
-    result = sinkhorn_metric(mdp, policy, mdp, policy, 0.9, cost)
-    exact = policy_similarity_metric(mdp, policy, mdp, policy, 0.9, cost).distance
+    result = sinkhorn_metric(mdp, discount=0.9, policy_x=policy, cost=cost)
+    exact = policy_similarity_metric(mdp, discount=0.9, policy_x=policy, cost=cost).distance
     assert np.abs(result.distance - exact).max() <= result.error_bound + 1e-6
     assert result.error_bound < 0.5
 
@@ -110,11 +116,11 @@ def test_sinkhorn_is_of_use_with_uneven_next_states(seed):
 @pytest.mark.parametrize("tolerance", [0.0, np.nan])
 def test_sinkhorn_checks_its_tolerance_and_cost(tolerance):
     mdp, policy = FiniteMDP(np.ones((1, 1, 1)), np.ones((1, 1))), np.ones((1, 1))
-    with pytest.raises(UserError, match="expected a tolerance > 0"):
-        sinkhorn_metric(mdp, policy, mdp, policy, 0.9, tolerance=tolerance)
+    with pytest.raises(UserError, match="tolerance must be > 0"):
+        sinkhorn_metric(mdp, discount=0.9, policy_x=policy, tolerance=tolerance)
     for wrong, message in ((np.full((1, 1), np.nan), "finite costs"), (np.zeros((2, 1)), "of shape")):
         with pytest.raises(UserError, match=message):
-            sinkhorn_metric(mdp, policy, mdp, policy, 0.9, cost=lambda x, y, wrong=wrong: wrong)
+            sinkhorn_metric(mdp, discount=0.9, policy_x=policy, cost=lambda x, y, wrong=wrong: wrong)
 
 
 def test_bounds_hold_for_rewards_with_a_large_common_part():
@@ -122,7 +128,7 @@ def test_bounds_hold_for_rewards_with_a_large_common_part():
     mdp = FiniteMDP(np.eye(2)[:, None, :].repeat(2, axis=1), rewards)
     policy = np.array([[0.3, 0.7], [0.1, 0.9]])
     for metric in (pi_bisimulation_metric, mico_distance):
-        result = metric(mdp, policy, mdp, policy, 0.99, tolerance=1.0)
+        result = metric(mdp, discount=0.99, policy_x=policy, tolerance=1.0)
         # Expected rewards differ by 1e12 + 2.4 - (1e12 + 1.8) = 0.6, for ever.
         assert abs(result.distance[0, 1] - 60) <= result.error_bound
 
@@ -132,9 +138,9 @@ def test_the_smallest_tolerance_that_is_named_is_accepted():
     x, y = random_mdp(rng, 5), random_mdp(rng, 6)
     for metric in (pi_bisimulation_metric, mico_distance):
         with pytest.raises(UserError, match="expected a tolerance of at least") as error:
-            metric(x, None, y, None, 0.99, tolerance=1e-300)
+            metric(x, y, discount=0.99, tolerance=1e-300)
         named = float(str(error.value).split("at least ")[1].split(",")[0])
-        assert metric(x, None, y, None, 0.99, tolerance=named).error_bound <= named
+        assert metric(x, y, discount=0.99, tolerance=named).error_bound <= named
 
 
 @pytest.mark.parametrize(
@@ -144,4 +150,4 @@ def test_the_smallest_tolerance_that_is_named_is_accepted():
 def test_what_the_approximate_solver_cannot_use_is_explained(arguments, message):
     mdp = FiniteMDP(np.full((2, 1, 2), 0.5), np.zeros((2, 1)))
     with pytest.raises(UserError, match=message):
-        sinkhorn_metric(mdp, None, mdp, None, 0.5, **arguments)
+        sinkhorn_metric(mdp, discount=0.5, **arguments)

@@ -59,7 +59,7 @@ def test_bad_input_is_explained(call, message):
 
 @pytest.mark.parametrize("actions", [np.array([1j]), np.array(["a"]), np.array([None])])
 def test_only_real_numbers_have_distances(actions):
-    with pytest.raises(UserError, match="as real numbers"):
+    with pytest.raises(UserError, match="must be real numbers"):
         l1_distance(actions, actions)
-    with pytest.raises(UserError, match="as real numbers"):
+    with pytest.raises(UserError, match="must be real numbers"):
         total_variation(actions[:, None], actions[:, None])

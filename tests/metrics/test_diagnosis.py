@@ -6,13 +6,12 @@ from hypothesis import strategies as st
 from pisces.errors import UserError
 from pisces.metrics import (
     alignment_score,
-    behaviour_cost,
+    behavior_cost,
     cosine_distance,
     diagnose,
-    neighbour_regrets,
+    neighbor_regrets,
     trajectory_metric,
     transfer_bound,
-    unmatched_states,
 )
 from pisces.trajectories import Trajectory
 
@@ -28,14 +27,14 @@ def walk(turn, offset=0.0, length=8):
 def test_a_perfect_embedding_scores_one_and_regrets_nothing(seed):
     metric = np.random.default_rng(seed).random((4, 6))
     assert alignment_score(metric, metric) == 1.0
-    assert neighbour_regrets(metric, metric).max() == 0
+    assert neighbor_regrets(metric, metric).max() == 0
 
 
 @given(st.integers(0, 1000))
 def test_regrets_are_non_negative_and_at_most_the_range(seed):
     rng = np.random.default_rng(seed)
     distance, metric = rng.random((2, 5, 3))
-    regrets = neighbour_regrets(distance, metric)
+    regrets = neighbor_regrets(distance, metric)
     assert regrets.shape == (8,)
     assert (regrets >= 0).all()
     assert regrets.max() <= metric.max() - metric.min()
@@ -50,10 +49,6 @@ def test_the_score_of_a_wrong_embedding_is_zero_and_ties_count():
 def test_cosine_distance_ignores_length():
     np.testing.assert_allclose(cosine_distance([[2.0, 0.0]], [[5.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), [[0, 1, 2]])
     assert cosine_distance([[0.0, 0.0]], [[1.0, 0.0]])[0, 0] == 1
-
-
-def test_unmatched_states_are_those_without_a_near_one():
-    np.testing.assert_array_equal(unmatched_states([[0.0, 3.0], [2.0, 4.0]], 1.0), [False, True, False, True])
 
 
 def test_a_good_embedding_is_told_from_a_bad_one():
@@ -86,7 +81,7 @@ def test_unmatched_states_bring_a_warning():
     lonely = Trajectory(np.ones((3, 2)), actions=np.array([7, 7, 7]))
     found = diagnose([walk(3)], [lonely], lambda observations: observations)
     assert found.unmatched_share == 1.0
-    assert "Warning: 100% of unseen states have no behavioural match" in found.text()
+    assert "Warning: 100% of unseen states have no behavioral match" in found.text()
     assert "Warning" not in diagnose([walk(3)], [walk(3)], lambda observations: observations).text()
 
 
@@ -101,6 +96,16 @@ def test_continuous_actions_have_no_bound():
     assert diagnose([x], [x], lambda observations: observations).environments[0].transfer_bound is None
 
 
+def test_truncated_trajectories_have_no_bound():
+    whole = walk(4)
+    cut = Trajectory(whole.observations, actions=whole.actions, terminated=False)
+    for training, unseen in ((whole, cut), (cut, whole)):
+        (one,) = diagnose([training], [unseen], lambda observations: observations).environments
+        assert one.transfer_bound is None
+    (one,) = diagnose([whole], [whole], lambda observations: observations).environments
+    assert one.transfer_bound == pytest.approx(0)
+
+
 def test_trajectories_and_costs_are_checked():
     x = walk(3)
     with pytest.raises(UserError, match="got 0 and 1"):
@@ -112,13 +117,13 @@ def test_trajectories_and_costs_are_checked():
     with pytest.raises(UserError, match=r"\[n, k\] and \[m, k\]"):
         cosine_distance(np.zeros((2, 2)), np.zeros((2, 3)))
     with pytest.raises(UserError, match="one action space"):
-        behaviour_cost(x, Trajectory(np.zeros((1, 2)), actions=np.zeros((1, 2))))
+        behavior_cost(x, Trajectory(np.zeros((1, 2)), actions=np.zeros((1, 2))))
 
 
 @pytest.mark.parametrize(
     ("embed", "message"),
     [
-        (lambda seen: np.full((len(seen), 4), np.nan), "finite embeddings"),
+        (lambda seen: np.full((len(seen), 4), np.nan), "embeddings must be finite"),
         (lambda seen: seen.mean(axis=0, keepdims=True), "of as many observations"),
         (lambda seen: seen[:, 0], "of as many observations"),
     ],
@@ -127,11 +132,6 @@ def test_bad_embeddings_are_explained(embed, message):
     trajectory = Trajectory(np.eye(5), actions=np.arange(5) % 2)
     with pytest.raises(UserError, match=message):
         diagnose([trajectory], [trajectory], embed)
-
-
-def test_a_metric_of_nan_has_no_matches():
-    with pytest.raises(UserError, match="finite metric"):
-        unmatched_states([[np.nan, 1.0]], 0.5)
 
 
 def test_an_augmentation_must_keep_the_number_of_states():

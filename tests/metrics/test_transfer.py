@@ -9,7 +9,7 @@ from pisces.metrics import (
     FiniteMDP,
     approximation_bound,
     augmentation_invariance,
-    nearest_neighbours,
+    nearest_neighbors,
     optimal_policy,
     policy_divergence,
     policy_similarity_metric,
@@ -25,7 +25,9 @@ def test_theorem_1(seed, discount, tolerance):
     rng = np.random.default_rng(seed)
     x, y = random_mdp(rng, 7), random_mdp(rng, 5)
     policy_x, policy_y = (optimal_policy(mdp, discount) for mdp in (x, y))
-    result = policy_similarity_metric(x, policy_x, y, policy_y, discount, tolerance=tolerance)
+    result = policy_similarity_metric(
+        x, y, discount=discount, policy_x=policy_x, policy_y=policy_y, tolerance=tolerance
+    )
     divergence = policy_divergence(y, transfer_policy(result, policy_x), policy_y, discount)
     assert (divergence <= transfer_bound(result, discount) + 1e-9).all()
 
@@ -36,7 +38,7 @@ def test_zero_distance_transfers_the_optimal_policy():
     order = rng.permutation(6)
     y = FiniteMDP(x.transitions.toarray().reshape(6, 2, 6)[order][:, :, order], x.rewards[order])
     policy_x = optimal_policy(x, 0.9)
-    result = policy_similarity_metric(x, policy_x, y, None, 0.9, tolerance=1e-9)
+    result = policy_similarity_metric(x, y, discount=0.9, policy_x=policy_x, tolerance=1e-9)
     np.testing.assert_array_equal(transfer_policy(result, policy_x), optimal_policy(y, 0.9))
     assert transfer_bound(result.distance, 0.9).max() < 1e-6
 
@@ -55,16 +57,20 @@ def test_approximation_bound_holds(seed, discount):
     exact = [optimal_policy(mdp, discount) for mdp in (x, y)]
     share = rng.random()
     rough = [(1 - share) * p + share * random_policy(rng, mdp) for p, mdp in zip(exact, (x, y), strict=True)]
-    best = policy_similarity_metric(x, exact[0], y, exact[1], discount, tolerance=1e-9).distance
-    used = policy_similarity_metric(x, rough[0], y, rough[1], discount, tolerance=1e-9).distance
-    assert (np.abs(best - used) <= approximation_bound((x, y), exact, rough, discount) + 1e-8).all()
+    best = policy_similarity_metric(
+        x, y, discount=discount, policy_x=exact[0], policy_y=exact[1], tolerance=1e-9
+    ).distance
+    used = policy_similarity_metric(
+        x, y, discount=discount, policy_x=rough[0], policy_y=rough[1], tolerance=1e-9
+    ).distance
+    assert (np.abs(best - used) <= approximation_bound((x, y), exact, rough, discount=discount) + 1e-8).all()
 
 
 def test_approximation_bound_of_the_optimal_policies_is_their_error_alone():
     rng = np.random.default_rng(1)
     x, y = random_mdp(rng, 5), random_mdp(rng, 4)
     exact = [optimal_policy(mdp, 0.9) for mdp in (x, y)]
-    assert approximation_bound((x, y), exact, exact, 0.9).max() <= 2e-6
+    assert approximation_bound((x, y), exact, exact, discount=0.9).max() <= 2e-6
 
 
 def test_augmentation_invariance_tells_harmless_from_harmful():
@@ -75,17 +81,17 @@ def test_augmentation_invariance_tells_harmless_from_harmful():
     rewards[3, 0] = 1
     mdp, flipped = FiniteMDP(transitions, rewards), FiniteMDP(transitions[:, ::-1], rewards[:, ::-1])
     renamed = FiniteMDP(transitions[::-1][:, :, ::-1], rewards[::-1])
-    harmless = augmentation_invariance(mdp, None, renamed, None, np.arange(4)[::-1], 0.9)
-    harmful = augmentation_invariance(mdp, None, flipped, None, np.arange(4), 0.9)
+    harmless = augmentation_invariance(mdp, renamed, np.arange(4)[::-1], discount=0.9)
+    harmful = augmentation_invariance(mdp, flipped, np.arange(4), discount=0.9)
     np.testing.assert_allclose(harmless, 0, atol=1e-6)
     np.testing.assert_allclose(harmful, 10, atol=1e-5)
     with pytest.raises(UserError, match="4 integers"):
-        augmentation_invariance(mdp, None, flipped, None, [0, 1], 0.9)
+        augmentation_invariance(mdp, flipped, [0, 1], discount=0.9)
 
 
-def test_nearest_neighbours_both_ways():
+def test_nearest_neighbors_both_ways():
     distance = np.array([[0.0, 2.0, 1.0], [1.0, 2.0, np.nan]])
-    found = nearest_neighbours(distance, count=2)
+    found = nearest_neighbors(distance, count=2)
     np.testing.assert_array_equal(found.nearest_x, [[0, 1], [0, 1], [0, 1]])
     np.testing.assert_array_equal(found.nearest_y, [[0, 2], [0, 1]])
 
@@ -93,7 +99,7 @@ def test_nearest_neighbours_both_ways():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: nearest_neighbours(np.ones((2, 2)), 0), "count"),
+        (lambda: nearest_neighbors(np.ones((2, 2)), 0), "count"),
         (lambda: transfer_policy(np.ones((2, 2)), [0]), "policy for 2 states"),
         (lambda: transfer_policy(np.ones(2), [0]), r"distances \[n, m\]"),
         (lambda: transfer_policy(np.array([[0.0, np.nan]]), [0]), "only NaN for state 1"),
@@ -105,17 +111,17 @@ def test_bad_input(call, words):
         call()
 
 
-def test_states_that_were_compared_with_none_have_no_neighbour():
+def test_states_that_were_compared_with_none_have_no_neighbor():
     distance = np.array([[0.0, 1.0], [np.nan, np.nan]])
     with pytest.raises(UserError, match="state 1 of x"):
-        nearest_neighbours(distance)
+        nearest_neighbors(distance)
     with pytest.raises(UserError, match="state 1 of y"):
-        nearest_neighbours(distance.T)
+        nearest_neighbors(distance.T)
     np.testing.assert_array_equal(transfer_policy(distance, [3, 4]), [3, 3])  # asks in one direction only
 
 
 def test_a_count_or_a_policy_of_another_kind_is_refused():
-    with pytest.raises(UserError, match="count of neighbours"):
-        nearest_neighbours([[1.0]], 1.5)
+    with pytest.raises(UserError, match="count of neighbors"):
+        nearest_neighbors([[1.0]], 1.5)
     with pytest.raises(UserError, match="a policy for 1 states"):
         transfer_policy([[1.0]], 0)

@@ -1,22 +1,37 @@
 import base64
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from stored_runs import jumping_run
 
 from pisces.cli import main
 from pisces.envs.jumping import JumpingTask
-from pisces.experiments import grid_transfer
-from pisces.experiments.jumping_data import task_metrics
-from pisces.reports import result_figures, task_figures
-from pisces.reports.embeddings import embed_run, embedding_figure, project, quantize
-from pisces.reports.explorer import changes_of
-from pisces.reports.results import StoredRun, read_runs
+from pisces.experiments.crossing.config import CrossingConfig
+from pisces.experiments.distracting.config import DistractingConfig
+from pisces.experiments.jumping.data import task_metrics
+from pisces.experiments.jumping.report import figures as result_figures
+from pisces.experiments.jumping.report import task_figures
+from pisces.experiments.jumping.report.embeddings import embed_run, embedding_figure, project, quantize
+from pisces.experiments.lqr.config import LQRConfig
+from pisces.experiments.registry import all_experiments
+from pisces.reports.results import read_runs as read_runs_of
 from pisces.reports.statistics import Scores
+from pisces.runs.store import SCHEMA
 
 PLAIN = ["--projection", "none"]
+
+
+def read_runs(roots):
+    return read_runs_of(roots, all_experiments())
+
+
+def write_result(folder, config, **values):
+    """Writes a result file of the right version, whatever its values."""
+    folder.mkdir(parents=True)
+    result = {"experiment": config.experiment, "schema": SCHEMA, "config": config.as_dict(), **values}
+    (folder / "result.json").write_text(json.dumps(result))
 
 
 def embedded_data(path):
@@ -39,33 +54,36 @@ def reported(tmp_path_factory, write_run):
     write_run(root, "pse", colors=True)
     write_run(root, "randconv+pse", epsilon=0.1)
     write_run(root, "randconv+psm-l2")
-    (root / "lqr").mkdir()
-    (root / "lqr" / "result.json").write_text(json.dumps({"config": {"method": "psm", "seed": 0}, "error": 0.25}))
+    write_result(root / "lqr", LQRConfig.make("psm", "paper"), runs=[{"seed": 0, "error": 0.25}])
     (root / "damaged").mkdir()
     (root / "damaged" / "result.json").write_text("{")
     assert main(["report", str(root), "--out", str(out), *PLAIN]) == 0
     return root, out
 
 
-def test_report_of_the_grid_benchmark(tmp_path):
+def test_report_of_the_crossing(tmp_path):
     levels = {"train_levels_percent": 100.0, "validation_levels_percent": 50.0}
     for seed in (0, 1):
-        config = grid_transfer.make_config("ppo", seed).as_dict()
-        folder = tmp_path / "runs" / str(seed)
-        folder.mkdir(parents=True)
-        (folder / "result.json").write_text(
-            json.dumps({"config": config, **levels, "test_levels_percent": 40.0 + seed})
-        )
+        config = CrossingConfig.make("ppo", "standard", seed=seed)
+        write_result(tmp_path / "runs" / str(seed), config, **levels, test_levels_percent=40.0 + seed)
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
     (setting,) = embedded_data(tmp_path / "out" / "report.html")["settings"]
     assert (setting["paper"], setting["summary"]["mean"]) == (None, 40.5)
-    assert "**40.5**" in (tmp_path / "out" / "tables" / "grid.md").read_text()
+    assert "**40.5**" in (tmp_path / "out" / "tables" / "crossing.md").read_text()
+
+
+def test_report_of_results_that_hold_nothing_more_than_they_must(tmp_path, write_run):
+    write_run(tmp_path / "runs", change=lambda result: result.pop("curve"))
+    write_result(tmp_path / "runs" / "a", DistractingConfig.make("drq", "cpu"), test_return=1.0, train_return=2.0)
+    write_result(tmp_path / "runs" / "b", LQRConfig.make("l1", "paper"), runs=[{"seed": 0, "error": 0.25}])
+    assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
+    assert len(embedded_data(tmp_path / "out" / "report.html")["runs"]) == 3
 
 
 def test_report_writes_what_the_runs_allow(reported):
     _, out = reported
     assert {path.name for path in (out / "tables").iterdir()} == {
-        *(f"{name}.{kind}" for name in ("table1", "table2", "colors", "epsilon") for kind in ("md", "csv")),
+        *(f"{name}.{kind}" for name in ("table1", "table2", "colors", "epsilon", "lqr") for kind in ("md", "csv")),
         "aggregates.md",
     }
     stems = {path.stem for path in (out / "figures").iterdir()}
@@ -80,7 +98,7 @@ def test_page_holds_every_run_with_its_command(reported):
     data = embedded_data(out / "report.html")
     assert len(data["runs"]) == 12
     by_command = {run.get("command"): run for run in data["runs"]}
-    run = by_command["pisces train jumping --method randconv --grid wide --seed 1 --preset paper"]
+    run = by_command["pisces train jumping --method randconv --preset paper --seed 1"]
     (stored,) = [r for r in read_runs([root]).runs if r.folder.name == run["folder"].split("/")[-1]]
     assert bits(run["solved"], 286) == stored.result["solved"]
     actions = "".join(stored.result["actions"])
@@ -88,15 +106,15 @@ def test_page_holds_every_run_with_its_command(reported):
     assert bits(run["train"], 286).count("1") == 18
     assert run["value"] == pytest.approx(stored.result["test_solved_percent"], abs=1e-3)
     setting = data["settings"][run["setting"]]
-    assert setting["config"] == {k: v for k, v in stored.config.items() if k != "seed"}
+    assert setting["config"] == {k: v for k, v in stored.config.as_dict().items() if k != "seed"}
     assert setting["summary"]["count"] == 2
     assert setting["paper"] == 50.7
 
 
 def test_long_numbers_of_changes_are_rounded():
-    config = {"method": "psm", "seed": 0, "study": "learning_rate=2.9999999999999997e-05,steps=1000,decay=0.25"}
-    run = StoredRun(Path("run"), {"config": config, "error": 0.25})
-    assert changes_of(run) == "learning_rate=3e-05, steps=1000, decay=0.25"
+    changes = {"learning_rate": 2.9999999999999997e-05, "max_steps": 1000, "pair_threshold": 0.25}
+    text = LQRConfig.make("psm", "paper", changes=changes).changes_text
+    assert text == "learning_rate=3e-05, max_steps=1000, pair_threshold=0.25"
 
 
 def test_page_names_what_was_left_out_and_lists_other_experiments(reported, capsys):
@@ -104,7 +122,7 @@ def test_page_names_what_was_left_out_and_lists_other_experiments(reported, caps
     page = (out / "report.html").read_text()
     assert "damaged/result.json" in page
     commands = {run["command"] for run in embedded_data(out / "report.html")["runs"]}
-    assert "" in commands  # a config that lacks all but method and seed
+    assert "pisces train lqr --method psm --preset paper --seed 0" in commands
     assert [s["measure"] for s in embedded_data(out / "report.html")["settings"] if s["experiment"] == "lqr"] == [
         "error against the oracle"
     ]
@@ -115,20 +133,24 @@ def test_table_cells_of_the_page_lead_to_their_runs(reported):
     data = embedded_data(reported[1] / "report.html")
     cells = [cell for table in data["tables"] for row in table["rows"] for cell in row if isinstance(cell, dict)]
     filled = [cell for cell in cells if not cell["text"].startswith("–")]
-    assert len(filled) == 4 + 1 + 2 + 5
+    assert len(filled) == 4 + 1 + 2 + 2 + 1
     assert {len(cell["settings"]) for cell in filled} == {1}
     (epsilons,) = (table for table in data["tables"] if "ε" in table["header"])
     behind = [[data["settings"][number]["method"] for number in row[-1]["settings"]] for row in epsilons["rows"]]
-    assert behind == [["randconv+pse"]] * 5
+    assert behind == [["randconv+pse"]] * 2
 
 
 def test_page_needs_no_network_and_runs_no_text_of_runs(tmp_path, write_run):
     evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
     def change(result):
-        result["config"].update(method=evil, study=evil)
+        result["config"].update(method=evil)
 
-    write_run(tmp_path / "runs", change=change)
+    write_run(tmp_path / "runs")
+    write_run(tmp_path / "runs", seed=1, change=change)
+    write_result(
+        tmp_path / "runs" / "a", DistractingConfig.make("drq", "cpu", davis=evil), test_return=1.0, train_return=2.0
+    )
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
     page = (tmp_path / "out" / "report.html").read_text()
     assert "alert(1)</script>" not in page
@@ -141,14 +163,17 @@ def test_page_needs_no_network_and_runs_no_text_of_runs(tmp_path, write_run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "at least one folder"),
+        ([], "no folders of runs given"),
         (["nowhere"], "not a folder"),
-        (["empty"], "expected finished runs below"),
+        (["empty"], "no finished runs below empty"),
         (["damaged"], "1 unusable result files, e.g."),
-        (["mixed"], "got 0.1.0 (1 runs), 0.2.0 (1 runs); report on their folders"),
-        (["mixed", "--projection", "tsne"], "expected projection to be one of"),
-        (["mixed", "--mixed-versions", "--out", "damaged/result.json"], "which is a file"),
-        (["single", "--projection", "none", "--out", "damaged/result.json/x"], "a folder that can be written to"),
+        (["mixed"], "several versions of pisces (0.1.0: 1 runs, 0.2.0: 1 runs); report on their folders"),
+        (["mixed", "--projection", "tsne"], "unknown projection 'tsne'; choose from"),
+        (["mixed", "--mixed-versions", "--out", "damaged/result.json"], "but 'damaged/result.json' is a file"),
+        (
+            ["single", "--projection", "none", "--out", "damaged/result.json/x"],
+            "cannot write to 'damaged/result.json/x'",
+        ),
     ],
 )
 def test_bad_input_gives_one_line_and_code_two(arguments, message, tmp_path, monkeypatch, capsys, write_run):
@@ -168,11 +193,11 @@ def test_bad_input_gives_one_line_and_code_two(arguments, message, tmp_path, mon
     assert not (tmp_path / "report").exists()
 
 
-def test_mixed_versions_are_told_when_accepted(tmp_path, write_run, capsys):
+def test_mixed_versions_are_noted_when_accepted(tmp_path, write_run, capsys):
     write_run(tmp_path, seed=0)
     write_run(tmp_path, seed=1, version="0.2.0")
     assert main(["report", str(tmp_path), "--out", str(tmp_path / "out"), "--mixed-versions", *PLAIN]) == 0
-    assert "Runs of several versions of pisces: 0.1.0 (1 runs), 0.2.0 (1 runs)" in capsys.readouterr().err
+    assert "Runs of several versions of pisces: 0.1.0: 1 runs, 0.2.0: 1 runs" in capsys.readouterr().err
 
 
 def test_embeddings_without_checkpoints_become_a_note(tmp_path, write_run, capsys):
@@ -182,8 +207,8 @@ def test_embeddings_without_checkpoints_become_a_note(tmp_path, write_run, capsy
 
 
 def test_embedded_cosines_are_those_of_the_agent(tmp_path, write_run):
-    from pisces.agents import load
-    from pisces.envs.jumping import optimal_halves, stack_frames
+    from pisces.envs.jumping import optimal_frames, stack_frames
+    from pisces.experiments import load
 
     write_run(tmp_path, "randconv+pse", checkpoint=True)
     (run,) = read_runs([tmp_path]).runs
@@ -193,9 +218,9 @@ def test_embedded_cosines_are_those_of_the_agent(tmp_path, write_run):
     agent = load(run.folder)
     vectors = []
     for task, step in ((JumpingTask(25, 10), 11), (JumpingTask(45, 15), 31)):
-        observation = stack_frames(optimal_halves(task))[step].transpose(2, 0, 1) * 0.5
+        observation = stack_frames(optimal_frames(task))[step].transpose(2, 0, 1) * 0.5
         vectors.append(
-            (agent.embed(observation), embedding.directions[embedding.tasks.index(task), step].astype(float))
+            (agent.embed(observation[None])[0], embedding.directions[embedding.tasks.index(task), step].astype(float))
         )
     cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(*vectors, strict=True)]
     assert cosines[0] == pytest.approx(cosines[1], abs=0.02)
@@ -222,24 +247,26 @@ def test_umap_is_seeded():
     assert project(vectors, "umap", 3).tolist() == project(vectors, "umap", 3).tolist()
 
 
-def grid_result(solved, seed=0, grid="wide"):
+def grid_run(solved, seed=0, grid="wide"):
     tasks = [[20, 10, "white"], [21, 10, "white"]]
-    return {"config": {"grid": grid, "seed": seed}, "tasks": tasks, "solved": solved, "train_tasks": []}
+    values = {"tasks": tasks, "solved": solved, "train_tasks": []}
+    return jumping_run("randconv", seed, grid=grid, values=values)
 
 
-def test_grids_show_the_median_and_random_grids_one_run():
-    (axes,) = result_figures.median_grid([grid_result(s) for s in ("11", "10", "10")], "t", "white").axes
-    assert axes.images[0].get_array()[0, :2].tolist() == [1, 0]
-    results = [grid_result(s, seed, "random") for seed, s in enumerate(("00", "11", "01"))]
-    (axes,) = result_figures.median_grid(results, "t", "white").axes
+def test_grids_show_the_share_of_runs_and_random_grids_one_run():
+    (axes,) = result_figures.share_grid([grid_run(s) for s in ("11", "10", "10", "10")], "t", "white").axes
+    assert axes.images[0].get_array()[0, :2].tolist() == [1, 0.25]
+    runs = [grid_run(s, seed, "random") for seed, s in enumerate(("00", "11", "01"))]
+    (axes,) = result_figures.share_grid(runs, "t", "white").axes
     assert axes.images[0].get_array()[0, :2].tolist() == [0, 1]
     assert "seed 2, the run in the middle" in axes.get_title()
 
 
 def test_curves_show_median_and_quartiles_of_shared_evaluations():
-    results = [{"curve": [{"iteration": 1, "a": v}, {"iteration": 2, "a": v + 1}]} for v in (0.0, 1.0, 2.0, 3.0, 4.0)]
-    results[0]["curve"].append({"iteration": 3, "a": 9.0})
-    (axes,) = result_figures.banded_curves({"$x$": results}, "a", "t").axes
+    curves = [[{"iteration": 1, "a": v}, {"iteration": 2, "a": v + 1}] for v in (0.0, 1.0, 2.0, 3.0, 4.0)]
+    curves[0].append({"iteration": 3, "a": 9.0})
+    runs = [jumping_run("randconv", values={"curve": curve}) for curve in curves]
+    (axes,) = result_figures.banded_curves({"$x$": runs}, "a", "t").axes
     assert axes.lines[0].get_ydata().tolist() == [2.0, 3.0]
     corners = axes.collections[0].get_paths()[0].vertices
     assert (corners[:, 1].min(), corners[:, 1].max()) == (1.0, 4.0)
@@ -281,29 +308,26 @@ def test_task_figures_show_their_parts():
 
 
 def test_the_page_has_none_of_markdowns_marks(tmp_path, write_run):
-    write_run(tmp_path / "runs", "pisces")
+    write_run(tmp_path / "runs", "randconv+shift")
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
     tables = embedded_data(tmp_path / "out" / "report.html")["tables"]
     names = [str(cell) for table in tables for row in table["rows"] for cell in row]
-    assert any("our recipe, pisces" in cell for cell in names)
+    assert any("RandConv + random shifts, randconv+shift" in cell for cell in names)
     assert not any("`" in cell for cell in names)
 
 
-def test_curves_of_many_methods_differ_in_colour_or_style(write_run, tmp_path):
-    result = json.loads((write_run(tmp_path) / "result.json").read_text())
-    figure = result_figures.banded_curves({str(n): [result] for n in range(12)}, "test_solved_percent", "wide grid")
+def test_curves_of_many_methods_differ_in_color_or_style(write_run, tmp_path):
+    write_run(tmp_path)
+    (run,) = read_runs([tmp_path]).runs
+    figure = result_figures.banded_curves({str(n): [run] for n in range(12)}, "test_solved_percent", "wide grid")
     lines = figure.axes[0].get_lines()
     assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 12
 
 
 def test_intervals_of_percentages_stay_within_their_bounds(tmp_path):
     for seed, levels in ((0, 24.4), (1, 71.8)):
-        config = grid_transfer.make_config("ppo+pse", seed=seed).as_dict()
         numbers = dict.fromkeys(("train_levels_percent", "validation_levels_percent", "test_levels_percent"), levels)
-        folder = tmp_path / "runs" / "grid" / "ppo+pse" / str(seed)
-        folder.mkdir(parents=True)
-        (folder / "result.json").write_text(json.dumps({"config": config, **numbers}))
+        write_result(tmp_path / "runs" / str(seed), CrossingConfig.make("ppo+pse", "standard", seed=seed), **numbers)
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
     (setting,) = embedded_data(tmp_path / "out" / "report.html")["settings"]
     assert (setting["summary"]["low"], setting["summary"]["high"]) == (0.0, 100.0)
-    assert not setting["grids"]

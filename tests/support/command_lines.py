@@ -5,7 +5,7 @@ import shlex
 
 from tyro.extras import SubcommandApp
 
-from pisces.cli import app
+from pisces.cli import make_app
 
 
 def parse_command(line: str) -> None:
@@ -13,7 +13,7 @@ def parse_command(line: str) -> None:
     program, *words = shlex.split(line, comments=True)
     assert program == "pisces", line
     if words not in (["--version"], ["--help"]):
-        silent(app).cli(prog=program, args=words)
+        silent(make_app(words)).cli(prog=program, args=words)
 
 
 def silent(commands: SubcommandApp) -> SubcommandApp:

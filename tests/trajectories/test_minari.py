@@ -1,3 +1,5 @@
+import sys
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -20,7 +22,8 @@ def episodes(levels=(0, 1)):
 
 def assert_same(one, other):
     assert one.observations.dtype == other.observations.dtype
-    for name in ("observations", "actions", "rewards"):
+    assert one.terminated == other.terminated
+    for name in ("observations", "actions", "rewards", "final_observation"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
@@ -35,7 +38,9 @@ def test_images_survive_the_way_through_minari_bit_by_bit():
 
 
 def test_continuous_actions_and_no_rewards():
-    trajectory = Trajectory(np.ones((3, 2), np.float32), actions=np.full((3, 1), 0.5, np.float32))
+    trajectory = Trajectory(
+        np.ones((3, 2), np.float32), np.full((3, 1), 0.5, np.float32), final_observation=np.ones(2, np.float32)
+    )
     box = gym.spaces.Box(-1, 1, (2,), np.float32), gym.spaces.Box(-1, 1, (1,), np.float32)
     to_minari([trajectory], "toy/line-v0", *box)
     (read,) = from_minari("toy/line-v0")
@@ -46,20 +51,28 @@ def test_continuous_actions_and_no_rewards():
 def test_misuse_is_explained():
     env = CrossingEnv()
     spaces = env.observation_space, env.action_space
-    with pytest.raises(UserError, match="expected a local Minari dataset, got 'toy/none-v0'; there are none"):
+    with pytest.raises(UserError, match="unknown Minari dataset 'toy/none-v0'; local datasets: none"):
         from_minari("toy/none-v0")
     with pytest.raises(UserError, match="at least one trajectory"):
         to_minari([], "toy/crossing-v0", *spaces)
-    with pytest.raises(UserError, match="expected observations of Box"):
+    with pytest.raises(UserError, match="observations must be in Box"):
         to_minari([Trajectory(np.zeros((1, 2)), actions=np.zeros(1, int))], "toy/crossing-v0", *spaces)
-    with pytest.raises(UserError, match="expected actions of Discrete"):
+    with pytest.raises(UserError, match="actions must be in Discrete"):
         to_minari([Trajectory(episodes()[0].observations[:1], actions=np.array([9]))], "toy/crossing-v0", *spaces)
+    with pytest.raises(UserError, match="Minari stores the observation after the last decision"):
+        to_minari([Trajectory(episodes()[0].observations, episodes()[0].actions)], "toy/crossing-v0", *spaces)
     policies = Trajectory(episodes()[0].observations[:1], policies=np.array([[1.0, 0.0, 0.0]]))
-    with pytest.raises(UserError, match="with actions"):
+    with pytest.raises(UserError, match="a trajectory has only policies"):
         to_minari([policies], "toy/crossing-v0", *spaces)
     to_minari(episodes(), "toy/crossing-v0", *spaces)
-    with pytest.raises(UserError, match="which exists"):
+    with pytest.raises(UserError, match="already exists"):
         to_minari(episodes(), "toy/crossing-v0", *spaces)
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "minari", None)
+    with pytest.raises(ImportError, match=r"minari is not installed; run: pip install 'pisces-rl\[minari\]'"):
+        from_minari("toy/walk-v0")
 
 
 @pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
@@ -73,8 +86,8 @@ def test_vector_environments_give_the_episodes_of_their_parts(mode):
     assert found[0].observations.dtype == np.uint8
     for one, other in zip(found, episodes(levels), strict=True):
         assert_same(one, other)
-    with pytest.raises(UserError, match="raise max_steps"):
-        collect_vector(vector, lambda observations: np.zeros(3, int), max_steps=2)
+    short = collect_vector(vector, lambda observations: np.zeros(3, int), max_steps=2)
+    assert [(len(one), one.terminated) for one in short] == [(2, False)] * 3
 
 
 def test_episodes_played_together_are_those_played_alone():
@@ -99,27 +112,39 @@ def test_ids_that_minari_chokes_on_are_refused_before_anything_is_written(datase
 BOX, THREE = gym.spaces.Box(-1, 1, (2,), np.float32), gym.spaces.Discrete(3)
 
 
-def short(actions=(0, 1, 2), value=0.5):
-    return Trajectory(np.full((3, 2), value, np.float32), actions=np.asarray(actions))
+def short(actions=(0, 1, 2), value=0.5, **fields):
+    final = np.full(2, value, np.float32)
+    return Trajectory(np.full((3, 2), value, np.float32), np.asarray(actions), final_observation=final, **fields)
+
+
+@pytest.mark.parametrize("terminated", [True, False])
+def test_the_end_of_an_episode_survives(terminated):
+    written = short(rewards=np.ones(3), terminated=terminated)
+    to_minari([written], "toy/walk-v0", BOX, THREE)
+    assert_same(from_minari("toy/walk-v0")[0], written)
 
 
 @pytest.mark.parametrize(
     "metadata", [{"env": "NoSuchEnv-v0"}, {"algorithm_name": object()}, {"data_format": "no such format"}]
 )
 def test_a_data_set_that_could_not_be_written_leaves_nothing_behind(metadata):
-    with pytest.raises(UserError, match="that Minari can write a dataset with"):
+    with pytest.raises(UserError, match="Minari cannot write the dataset"):
         to_minari([short()], "toy/walk-v0", BOX, THREE, **metadata)
     to_minari([short()], "toy/walk-v0", BOX, THREE)
-    assert_same(from_minari("toy/walk-v0")[0], Trajectory(short().observations, short().actions, rewards=np.zeros(3)))
+    assert_same(from_minari("toy/walk-v0")[0], short(rewards=np.zeros(3)))
 
 
 @pytest.mark.parametrize(
     ("trajectory", "message"),
     [
-        (short((0, 1, 7)), "actions of .*, of which step 2 is not in it"),
-        (short((0.0, 1.5, 2.0)), "actions of .*step 0"),
-        (short([[0], [1], [2]]), "actions of .*step 0"),
-        (Trajectory(np.array([[0, 0], [5, 0]], np.float32), actions=[0, 1]), "observations of .*step 1"),
+        (short((0, 1, 7)), "actions must be in .*, but step 2 is not"),
+        (short((0.0, 1.5, 2.0)), "actions must be in .*step 0"),
+        (short([[0], [1], [2]]), "actions must be in .*step 0"),
+        (
+            Trajectory(np.array([[0, 0], [5, 0]], np.float32), [0, 1], final_observation=np.zeros(2, np.float32)),
+            "observations must be in .*step 1",
+        ),
+        (Trajectory(np.zeros((2, 2), np.float32), [0, 1], final_observation=np.full(2, 5, np.float32)), "step 2"),
     ],
 )
 def test_every_step_must_lie_in_the_spaces(trajectory, message):
@@ -128,7 +153,7 @@ def test_every_step_must_lie_in_the_spaces(trajectory, message):
 
 
 def test_spaces_of_several_arrays_are_refused():
-    with pytest.raises(UserError, match="spaces of single arrays"):
+    with pytest.raises(UserError, match="must be single arrays, got a space"):
         to_minari([short()], "toy/walk-v0", gym.spaces.Dict({"a": BOX}), THREE)
 
 
@@ -137,7 +162,7 @@ def test_an_environment_given_twice_is_refused():
     with pytest.raises(UserError, match="the same one twice"):
         play_episodes([env, env], lambda observations: np.zeros(len(observations), int))
     for environments, steps in (([], 5), ([env], 0)):
-        with pytest.raises(UserError, match="at least one step"):
+        with pytest.raises(UserError, match="at least"):
             play_episodes(environments, lambda observations: np.zeros(len(observations), int), steps)
 
 

@@ -8,7 +8,7 @@ import pytest
 from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_actions, optimal_rewards
 from pisces.errors import UserError
 from pisces.metrics import FiniteMDP
-from pisces.trajectories import Trajectory, collect, collect_vector, play_episodes
+from pisces.trajectories import Trajectory, collect, collect_each, collect_vector, play_episodes
 
 
 def test_collect_plays_the_episode():
@@ -79,9 +79,56 @@ def test_recorded_is_what_was_seen_and_chosen():
         np.testing.assert_array_equal(trajectory.actions, [[5.0]])
 
 
-def test_collect_refuses_endless_episodes():
-    with pytest.raises(ValueError, match="raise max_steps"):
-        collect(JumpingEnv(), lambda observation: 0, max_steps=5)
+class CountingEnv(gymnasium.Env):
+    """Counts its steps; ends after `length` of them, by itself or by a time limit."""
+
+    observation_space, action_space = gymnasium.spaces.Box(0, 9, (1,)), gymnasium.spaces.Discrete(2)
+
+    def __init__(self, length=4, terminates=True):
+        self.length, self.terminates = length, terminates
+
+    def reset(self, *, seed=None, options=None):
+        self.count = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.count += 1
+        ended = self.count == self.length
+        return np.full(1, self.count, np.float32), 1.0, ended and self.terminates, ended and not self.terminates, {}
+
+
+def play_all_ways(make, max_steps, mode=gymnasium.vector.AutoresetMode.NEXT_STEP):
+    vector = gymnasium.vector.SyncVectorEnv([make, lambda: CountingEnv(9)], autoreset_mode=mode)
+    return [
+        collect(make(), lambda observation: 0, max_steps=max_steps),
+        collect_each([make()], lambda observation: 0, max_steps=max_steps)[0],
+        play_episodes([make(), CountingEnv(9)], lambda seen: np.zeros(len(seen), int), max_steps)[0],
+        collect_vector(vector, lambda seen: np.zeros(len(seen), int), max_steps=max_steps)[0],
+    ]
+
+
+@pytest.mark.parametrize("mode", list(gymnasium.vector.AutoresetMode))
+@pytest.mark.parametrize(
+    ("make", "max_steps", "length", "terminated"),
+    [
+        (lambda: CountingEnv(4), 20, 4, True),
+        (lambda: CountingEnv(4, terminates=False), 20, 4, False),
+        (lambda: CountingEnv(4), 3, 3, False),
+        (lambda: CountingEnv(4), 4, 4, True),
+    ],
+)
+def test_all_ways_agree_on_how_an_episode_ended(make, max_steps, length, terminated, mode):
+    for trajectory in play_all_ways(make, max_steps, mode):
+        assert (len(trajectory), trajectory.terminated) == (length, terminated)
+        np.testing.assert_array_equal(trajectory.observations[:, 0], np.arange(length))
+        np.testing.assert_array_equal(trajectory.final_observation, [length])
+
+
+def test_at_least_one_step_is_played():
+    with pytest.raises(UserError, match="max_steps must be at least 1, got 0"):
+        collect(CountingEnv(), lambda observation: 0, max_steps=0)
+    with pytest.raises(UserError, match="expected one policy, or one for each of 2, got 1"):
+        collect_each([CountingEnv(), CountingEnv()], [lambda observation: 0])
 
 
 def test_save_and_load_round_trip(tmp_path):
@@ -91,9 +138,30 @@ def test_save_and_load_round_trip(tmp_path):
     trajectory.save(tmp_path / "x.npz")
     loaded = Trajectory.load(tmp_path / "x.npz")
     assert loaded.actions is None
+    assert loaded.final_observation is None
+    assert loaded.terminated
     assert loaded.observations.dtype == np.uint8
     for name in ("observations", "policies", "rewards"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(trajectory, name))
+
+
+def test_how_an_episode_ended_is_saved(tmp_path):
+    Trajectory(np.zeros((3, 2)), actions=[0, 1, 0], terminated=False, final_observation=np.ones(2)).save(
+        tmp_path / "x.npz"
+    )
+    loaded = Trajectory.load(tmp_path / "x.npz")
+    assert loaded.terminated is False
+    np.testing.assert_array_equal(loaded.final_observation, [1, 1])
+    with pytest.raises(ValueError, match="read-only"):
+        loaded.final_observation[0] = 2
+
+
+def test_files_without_an_end_are_of_terminated_episodes(tmp_path):
+    np.savez(tmp_path / "old.npz", observations=np.zeros((2, 1)), actions=np.zeros(2, int))
+    assert Trajectory.load(tmp_path / "old.npz").terminated is True
+    np.savez(tmp_path / "x.npz", observations=np.zeros((2, 1)), actions=np.zeros(2, int), terminated=np.zeros(2))
+    with pytest.raises(UserError, match="a single value named 'terminated'"):
+        Trajectory.load(tmp_path / "x.npz")
 
 
 def test_is_frozen_and_keeps_its_own_copy():
@@ -117,7 +185,7 @@ def test_is_frozen_and_keeps_its_own_copy():
         ({"observations": np.zeros((2, 3)), "policies": np.array([[2.0, -1.0]] * 2)}, "sum to 1"),
         ({"observations": np.zeros((2, 3)), "actions": np.zeros(2, int), "rewards": np.array([0, np.nan])}, "finite"),
         ({"observations": np.zeros((2, 3)), "actions": np.zeros(2, int), "rewards": np.zeros((2, 1))}, "shape"),
-        ({"observations": np.zeros((2, 3)), "actions": np.array([[0.0], [np.inf]])}, "finite actions"),
+        ({"observations": np.zeros((2, 3)), "actions": np.array([[0.0], [np.inf]])}, "actions must be finite"),
         (
             {"observations": np.zeros((2, 3)), "actions": np.array(["0", "1"])},
             "expected actions as an array of numbers",
@@ -127,6 +195,10 @@ def test_is_frozen_and_keeps_its_own_copy():
             "expected actions as an array of numbers",
         ),
         ({"observations": np.zeros((2, 3)), "policies": np.full((2, 3), 1 / 3, np.float16)}, "sum to 1"),
+        (
+            {"observations": np.zeros((2, 3)), "actions": np.zeros(2, int), "final_observation": np.zeros(2)},
+            r"final_observation must be numbers of shape \(3,\)",
+        ),
     ],
 )
 def test_bad_trajectories_are_explained(arguments, message):

@@ -1,4 +1,4 @@
-"""Where agents compute."""
+"""Choice of the torch device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pisces.errors import UserError
 
 
 def check_device(name: str) -> torch.device:
-    """Returns the device of that name, or tells that this machine does not have it."""
+    """Returns the device of that name; raises if this machine does not have it."""
     try:
         device = torch.device(name)
         torch.empty(0, device=device)

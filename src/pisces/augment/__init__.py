@@ -1,6 +1,10 @@
 """Augmentations of image batches."""
 
-from pisces.augment.randconv import apply_kernel, random_kernel, random_row_kernel
-from pisces.augment.shift import random_shift, shift_frames
+from pisces.errors import import_extra
 
-__all__ = ["apply_kernel", "random_kernel", "random_row_kernel", "random_shift", "shift_frames"]
+import_extra("torch", "torch")
+
+from pisces.augment.randconv import apply_kernel, random_kernel, random_row_kernel  # noqa: E402
+from pisces.augment.shift import shift_frames  # noqa: E402
+
+__all__ = ["apply_kernel", "random_kernel", "random_row_kernel", "shift_frames"]

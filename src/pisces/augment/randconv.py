@@ -1,4 +1,4 @@
-"""RandConv: a random convolution that changes colours and textures and keeps shapes."""
+"""RandConv: random convolutions, which change colors and textures and keep shapes."""
 
 from __future__ import annotations
 
@@ -13,47 +13,49 @@ from pisces.errors import UserError
 
 SIZE = 2
 RGB = 3
-PASS_PROBABILITY = 0.1
+PASSTHROUGH_PROBABILITY = 0.1
 
 
 def random_kernel(
-    rng: np.random.Generator, channels: int = 1, pass_probability: float = PASS_PROBABILITY
+    rng: np.random.Generator, channels: int = 1, passthrough_probability: float = PASSTHROUGH_PROBABILITY
 ) -> Tensor | None:
-    """Draws a kernel, or None, with `pass_probability`, for images that stay as they are.
+    """Samples a kernel, or with `passthrough_probability` None, which leaves images unchanged.
 
-    Entries are normal with Glorot's variance 2 / (fan_in + fan_out): standard deviation 0.5 for grey frames and 0.29
+    Entries are normal with Glorot's variance 2 / (fan_in + fan_out): standard deviation 0.5 for gray frames and 0.29
     for RGB.
 
     Args:
         rng: the source of randomness.
         channels: channels of one frame, 1 or 3.
-        pass_probability: how often the images stay unchanged.
+        passthrough_probability: how often the images stay unchanged.
 
     Returns:
         The kernel [channels, channels, 2, 2], or None.
     """
-    if not 0 <= pass_probability <= 1:
-        raise UserError(f"expected pass_probability in [0, 1], got {pass_probability}")
-    passes = rng.random() < pass_probability
+    if not 0 <= passthrough_probability <= 1:
+        raise UserError(f"expected passthrough_probability in [0, 1], got {passthrough_probability}")
+    passes = rng.random() < passthrough_probability
     deviation = sqrt(2 / (2 * channels * SIZE * SIZE))
     kernel = rng.normal(0.0, deviation, (channels, channels, SIZE, SIZE))
     return None if passes else torch.from_numpy(kernel.astype(np.float32))
 
 
-def random_row_kernel(rng: np.random.Generator, pass_probability: float = PASS_PROBABILITY) -> Tensor | None:
-    """Draws a kernel for RGB frames as the published code has it, or None for images that stay as they are.
+def random_row_kernel(
+    rng: np.random.Generator, passthrough_probability: float = PASSTHROUGH_PROBABILITY
+) -> Tensor | None:
+    """Samples a kernel for RGB frames as the published code does, or None, which leaves images unchanged.
 
-    There a kernel of 2 x 2 moves along the columns and the colours of each row: output colour c sums over colours c and
-    c + 1 in two neighbouring columns. Red never shows in the green channel then, so green can still be told from red.
+    The 2 x 2 kernel moves along the columns and the colors of each row: output color c sums over colors c and c + 1 in
+    two neighboring columns. Red never enters the green channel, so green and red stay distinguishable.
 
     Args:
         rng: the source of randomness.
-        pass_probability: how often the images stay unchanged.
+        passthrough_probability: how often the images stay unchanged.
 
     Returns:
         The kernel as `apply_kernel` takes it, [3, 3, 2, 2], or None.
     """
-    drawn = random_kernel(rng, 1, pass_probability)
+    drawn = random_kernel(rng, 1, passthrough_probability)
     if drawn is None:
         return None
     kernel = torch.zeros(RGB, RGB, SIZE, SIZE)
@@ -76,7 +78,7 @@ def apply_kernel(images: Tensor, kernel: Tensor | None) -> Tensor:
         Images of the same shape.
     """
     if not images.is_floating_point():
-        raise UserError(f"expected images of floating-point numbers, got {images.dtype}; kernels have fractions")
+        raise UserError(f"expected images of floating-point numbers, got {images.dtype}; convert them with .float()")
     if kernel is None:
         return images
     channels = len(kernel)

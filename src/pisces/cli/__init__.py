@@ -6,50 +6,92 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import tyro
 
 import pisces
 from pisces.cli.about import citation, completion
 from pisces.cli.show import demo, doctor, evaluate, metric, report
-from pisces.cli.sweep import sweep
+from pisces.cli.sweep import sweep, sweep_options
 from pisces.cli.terminal import console, errors
-from pisces.cli.train import train
-from pisces.cli.tune import tune
+from pisces.cli.train import train, train_options
+from pisces.cli.tune import tune, tune_options
 from pisces.errors import UserError
+from pisces.experiments import registry
 
 # Lines that start with a sign keep their place in tyro's help.
-DESCRIPTION = """Behavioural similarity for reinforcement learning: metrics, losses, and experiments with them.
+DESCRIPTION = """Behavioral similarity for reinforcement learning: metrics, losses, experiments.
 
 First steps:
 $ pisces demo                       # train without and with policy similarity embeddings; writes a page
-$ pisces doctor                     # what works on this machine, and how to mend the rest
+$ pisces doctor                     # check your installation
 $ pisces metric x.npz y.npz         # distances between the states of two trajectories or MDPs
 
-Experiments; a command that was stopped goes on when it is given again:
+Experiments; rerun a command to resume it:
 $ pisces train jumping --method randconv+pse --preset quick
 $ pisces sweep jumping --methods randconv,randconv+pse --seeds 0-9 --workers 2
 $ pisces tune jumping --method pse --trials 30 --workers 2
 $ pisces report runs --out report
 
-Every command explains its options, e.g. pisces train jumping --help; pisces --version tells the version."""
-BROKEN_PIPE = 128 + signal.SIGPIPE
-"""What a shell says of a program whose reader has gone."""
+Every command explains its options, e.g. pisces train jumping --help; pisces --version prints the version."""
+BROKEN_PIPE = 128 + getattr(signal, "SIGPIPE", 13)  # which Windows does not have
+"""Exit code of a program whose reader has gone."""
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
 
-app = tyro.extras.SubcommandApp()
-app.command(train, name="train", help="Run one experiment.")
-app.command(sweep, name="sweep", help="Run many experiments; the same command again does what is missing.")
-app.command(tune, name="tune", help="Search for settings on validation data; the same command again goes on.")
-for command in (demo, metric, report, evaluate, doctor):
-    app.command(command)
-app.command(help="Print a script that completes commands and options in a shell.")(completion)
-app.command(help="Print BibTeX entries of the paper and of this software.")(citation)
+PER_EXPERIMENT: dict[str, tuple[str, Callable[[Any], type], Callable[[Any, Any], None]]] = {
+    "train": ("Run one experiment.", train_options, train),
+    "sweep": ("Run many experiments; rerun to fill gaps.", sweep_options, sweep),
+    "tune": ("Search for settings on validation data; rerun to resume.", tune_options, tune),
+}
+"""The commands that every experiment has: help, options, and what they do."""
+
+
+def make_app(arguments: Sequence[str] | None = None) -> tyro.extras.SubcommandApp:
+    """Returns the commands.
+
+    Args:
+        arguments: the arguments to parse; options of commands and experiments that they do not name are left out,
+            because making them takes a while. None for all options.
+    """
+    app = tyro.extras.SubcommandApp()
+    for name, (text, make_options, run) in PER_EXPERIMENT.items():
+        if arguments is None or list(arguments[:1]) == [name]:
+            app.command(_experiments_app(make_options, run, arguments), name=name, help=text)
+        else:
+            app.command(name=name, help=text)(lambda: None)
+    for command in (demo, metric, report, evaluate, doctor):
+        app.command(command)
+    app.command(help="Print a script that completes commands and options in a shell.")(completion)
+    app.command(help="Print BibTeX entries of the paper and of this software.")(citation)
+    return app
+
+
+def _experiments_app(
+    make_options: Callable[[Any], type], run: Callable[[Any, Any], None], arguments: Sequence[str] | None
+) -> tyro.extras.SubcommandApp:
+    """Returns one command for every experiment."""
+    named = [name for name in registry.EXPERIMENTS if arguments is not None and name in arguments[1:2]]
+    group = tyro.extras.SubcommandApp()
+    for name in registry.EXPERIMENTS:
+        experiment = registry.experiment(name)
+        command = (lambda: None) if named and name not in named else _command(experiment, make_options(experiment), run)
+        group.command(name=name, help=experiment.summary)(command)
+    return group
+
+
+def _command(experiment: Any, options: type, run: Callable[[Any, Any], None]) -> Callable[..., None]:
+    def command(options: Any = None) -> None:
+        run(experiment, options)
+
+    command.__annotations__ = {"options": Annotated[options, tyro.conf.arg(name="")], "return": None}
+    command.__defaults__ = (options(),)
+    return command
 
 
 def _output_is_closed() -> bool:
-    """Whether the reader of the output, `head` say, has gone; if so, Python shall not try once more at its end."""
+    """Whether the reader of the output, `head` say, has gone; then Python must not write again when it ends."""
     try:
         print(flush=True)
     except BrokenPipeError:
@@ -65,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"pisces {pisces.__version__}")
         return 0
     try:
-        app.cli(prog="pisces", description=DESCRIPTION, args=arguments)
+        make_app(arguments).cli(prog="pisces", description=DESCRIPTION, args=arguments)
         sys.stdout.flush()
     except UserError as error:
         errors.print(f"pisces: {error}", markup=False)
@@ -77,11 +119,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise
-        errors.print(
-            f"pisces: expected a disk that can be written to, got: {error}; results so far are safe", markup=False
-        )
+        errors.print(f"pisces: the disk cannot be written to: {error}; finished results are safe", markup=False)
         return 2
     except KeyboardInterrupt:
-        errors.print("pisces: stopped; the same command goes on from here")
+        errors.print("pisces: interrupted; rerun the command to resume")
         return 130
     return 0

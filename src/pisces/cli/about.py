@@ -17,7 +17,7 @@ PAPER = """@inproceedings{agarwal2021contrastive,
   archiveprefix = {arXiv}
 }"""
 SOFTWARE = """@software{{pisces,
-  title   = {{pisces: behavioural similarity for reinforcement learning}},
+  title   = {{pisces: behavioral similarity for reinforcement learning}},
   author  = {{{{The pisces authors}}}},
   version = {{{version}}},
   year    = {{2026}}
@@ -40,6 +40,6 @@ def completion(shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional] = 
     Args:
         shell: bash or zsh.
     """
-    from pisces.cli import app  # which this command is part of
+    from pisces.cli import make_app  # which this command is part of
 
-    app.cli(prog="pisces", args=["--tyro-print-completion", shell])
+    make_app().cli(prog="pisces", args=["--tyro-print-completion", shell])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pisces.cli.terminal import console, errors
+from pisces.errors import UserError
 
 
 def demo(out: Path = Path("demo"), seed: int = 0, preset: str = "quick") -> None:
@@ -20,15 +22,16 @@ def demo(out: Path = Path("demo"), seed: int = 0, preset: str = "quick") -> None
         seed: seed of both agents.
         preset: quick (minutes) or smoke (seconds).
     """
-    from pisces.experiments.demo import demo_configs, run_demo
-    from pisces.reports.console import RunDisplay
-    from pisces.reports.demo import NAMES, write_demo_page
+    from pisces.cli.displays import RunDisplay
+    from pisces.experiments.jumping.demo import demo_configs, run_demo
+    from pisces.experiments.jumping.experiment import Jumping
+    from pisces.experiments.jumping.report.demo_page import NAMES, write_demo_page
 
     demo_configs(seed, preset)
-    with RunDisplay(list(NAMES), console) as display:
+    with RunDisplay(list(NAMES), Jumping().describe, console) as display:
         folders = run_demo(out / "runs", seed, preset, display.update)
     write_demo_page(folders, out / "report.html")
-    console.print(f"report: {out / 'report.html'}", soft_wrap=True)
+    console.print(f"report: {out / 'report.html'}", soft_wrap=True, markup=False)
 
 
 def metric(
@@ -37,7 +40,7 @@ def metric(
     discount: float = 0.99,
     metric: str = "psm",
     cost: str = "auto",
-    last: str = "self-loop",
+    last: str | None = None,
     tolerance: float | None = None,
     out: Path = Path("metric"),
 ) -> None:
@@ -49,11 +52,12 @@ def metric(
         discount: discount of the metric, in [0, 1).
         metric: for MDPs: psm, pi-bisimulation, bisimulation or mico; policies are the optimal ones.
         cost: for trajectories: total-variation, l1, reward (pi-bisimulation), or auto for the policy similarity metric.
-        last: for trajectories: self-loop or stop, what follows the last pair of states.
+        last: for trajectories: self-loop or stop, what follows the last pair of states. Without it, terminated
+            trajectories stay in their last states and the sum stops at the end of truncated ones.
         tolerance: for MDPs: certified error at which to stop, 1e-6 without it.
         out: folder for distance.npz, nearest.csv and heat_map.png.
     """
-    from pisces.reports.metric import compare_files
+    from pisces.cli.metric_files import compare_files
 
     report = compare_files(x, y, discount, metric, cost, last, tolerance)  # type: ignore[arg-type]
     paths = report.write(out, x.stem, y.stem)
@@ -72,7 +76,7 @@ def report(
     projection: str = "umap",
     mixed_versions: bool = False,
 ) -> None:
-    """Write tables beside the paper's, figures, and a page to explore the runs with.
+    """Write tables (ours vs. paper), figures, and a page to explore the runs.
 
     Args:
         runs: folders with run folders anywhere below them.
@@ -80,12 +84,15 @@ def report(
         projection: umap or pca for the embeddings of runs with checkpoints, none to leave them out.
         mixed_versions: accept runs of several versions of pisces in one report.
     """
+    from pisces.experiments.registry import all_experiments
     from pisces.reports.report import write_report
 
-    written = write_report(runs, out, projection, mixed_versions)
+    written = write_report(runs, out, all_experiments(), projection, mixed_versions)
     for note in written.notes:
         errors.print(f"pisces: {note}", markup=False)
-    console.print(f"report: {written.page}, and {len(written.files)} tables and figures beside it", soft_wrap=True)
+    console.print(
+        f"report: {written.page}, and {len(written.files)} tables and figures beside it", soft_wrap=True, markup=False
+    )
 
 
 def evaluate(
@@ -101,24 +108,29 @@ def evaluate(
         run: a run folder with its checkpoint.
         tasks: for jumping: obstacle,floor or obstacle,floor,color, e.g. 25,10 45,20,red; without it, all tasks.
         episodes: for distracting: episodes on training and on unseen videos each; for lqr: unseen environments.
-        draws: for jumping with RandConv: evaluations of all tasks, each with random kernels of its own; tells how much
-            the kernels matter.
+        draws: for jumping with RandConv: number of evaluations of all tasks, each with its own random kernels.
         out: folder for evaluation.json.
     """
-    from pisces.experiments.evaluation import evaluate_run
+    from pisces.experiments.registry import evaluate_run
+    from pisces.runs.store import write_atomically
 
-    found = evaluate_run(run, tasks, episodes, draws)
-    table = Table(*found.header, title=f"{run}", title_justify="left")
+    if out is not None and out.exists() and not out.is_dir():
+        raise UserError(f"--out must be a folder, but {str(out)!r} is a file")
+    found = evaluate_run(run, tasks=tasks or None, episodes=episodes, draws=draws)
+    table = Table(*found.header, title=escape(str(run)), title_justify="left")
     for row in found.rows:
         table.add_row(*row)
     console.print(table)
     if out is not None:
-        console.print(f"numbers: {found.write(out)}", soft_wrap=True)
+        out.mkdir(parents=True, exist_ok=True)
+        path = out / "evaluation.json"
+        write_atomically(path, json.dumps(found.values, indent=1, sort_keys=True, allow_nan=False) + "\n")
+        console.print(f"numbers: {path}", soft_wrap=True, markup=False)
 
 
 def doctor() -> None:
-    """Say what works on this machine and how to mend the rest."""
-    from pisces.reports.doctor import examine
+    """Check the installation and say how to fix problems."""
+    from pisces.cli.installation import examine
 
     findings = examine()
     table = Table("", "what", "detail", box=None)

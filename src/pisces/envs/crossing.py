@@ -1,4 +1,4 @@
-"""A small grid with a gate to find: levels differ in where things stand, and in a background that means nothing."""
+"""A small grid world with a gate to find; levels differ in their layout and in an uninformative background."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from numpy.typing import NDArray
 from pisces.errors import UserError
 
 ROWS, COLUMNS, STEPS = 9, 6, 20
-"""Size of the grid, and the steps after which an episode is cut off."""
+"""Size of the grid, and the number of steps after which an episode is truncated."""
 WALL = 1
 """The column of the wall."""
 RIGHT, UP, DOWN = 0, 1, 2
 STEP_COST, PROGRESS = 0.02, 0.1
-"""Price of every step, and what a step towards the goal earns; a step away loses as much."""
+"""Cost of every step, and reward of a step toward the goal; a step away costs as much."""
 LEVEL_SEED = 7
-"""Levels are drawn from this and their number."""
+"""Seed of the levels, used together with their number."""
 
 
 class CrossingEnv(gym.Env[NDArray[np.uint8], np.int64]):
     """Walk along a wall to its gate, then through it to the right side.
 
-    Actions: 0 right, 1 up, 2 down; a step into the wall or over the border does nothing, and behind the gate there is
-    only the way to the right. So each state has one best action. A level is given by the row of the gate, another row
-    to start in, and the random colours of the background. Observations are colour images, channels first, uint8
+    Actions: 0 right, 1 up, 2 down; a step into the wall or over the border does nothing, and behind the gate one can
+    only go right, so each state has one optimal action. A level is given by the row of the gate, another row to start
+    in, and the random colors of the background. Observations are color images, channels first, uint8
     [3, 9, 6], one pixel per cell: the wall white, its gate black, the walker red.
 
     Args:
-        level: number of the level, at least 0; each is drawn by its own generator.
+        level: number of the level, at least 0; each level has its own random generator.
         contrast: brightest value of the background, 0 (black) to 255.
-        render_mode: None; observations are the picture.
+        render_mode: must be None; observations are images already.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012 (Gymnasium's convention)
@@ -78,11 +78,11 @@ class CrossingEnv(gym.Env[NDArray[np.uint8], np.int64]):
 
     @property
     def distance(self) -> int:
-        """Steps to the right side."""
+        """Number of steps to the right side."""
         return COLUMNS - 1 - self.column + abs(self.row - self.gate)
 
     def optimal_action(self) -> int:
-        """The one action that brings the walker nearer."""
+        """Returns the one action that brings the walker nearer to the goal."""
         if self.row != self.gate:
             return DOWN if self.row < self.gate else UP
         return RIGHT

@@ -13,7 +13,6 @@ from typing import Any, Literal, SupportsFloat, get_args
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_discrete_are, solve_discrete_lyapunov
 
 from pisces.errors import UserError, unknown_name
 from pisces.validation import check_finite, check_seed, freeze
@@ -33,10 +32,10 @@ _ROLE_STREAMS: dict[str, int] = {"train": 2, "validation": 3, "test": 4}
 
 @dataclass(frozen=True, eq=False)
 class LinearSystem:
-    """What all environments of a seed share."""
+    """The part of the problem that all environments of a seed share."""
 
     dynamics: FloatArray
-    """A, [s, s]; its eigenvalues lie within the unit circle, so that doing nothing has a finite cost."""
+    """A, [s, s]; its eigenvalues lie within the unit circle, so that the zero policy has a finite cost."""
     control: FloatArray
     """B, [s, a]."""
     state_cost: FloatArray
@@ -80,8 +79,10 @@ class LinearSystem:
     @cached_property
     def cost_to_go(self) -> FloatArray:
         """P of the Riccati equation, [s, s]: the optimal cost from s is s'Ps."""
+        from scipy import linalg  # slow to import, and configs need this module's constants only
+
         return np.asarray(
-            solve_discrete_are(self.dynamics, self.control, self.state_cost, self.action_cost), dtype=np.float64
+            linalg.solve_discrete_are(self.dynamics, self.control, self.state_cost, self.action_cost), dtype=np.float64
         )
 
     @cached_property
@@ -121,8 +122,10 @@ def expected_cost(system: LinearSystem, gain: ArrayLike) -> float:
     closed = system.dynamics + system.control @ matrix
     if spectral_radius(closed) >= 1:
         return float("inf")
+    from scipy import linalg  # as above
+
     constant = system.state_cost + matrix.T @ system.action_cost @ matrix
-    return float(np.trace(solve_discrete_lyapunov(closed.T, constant)))
+    return float(np.trace(linalg.solve_discrete_lyapunov(closed.T, constant)))
 
 
 def policy_cost(system: LinearSystem, distractors: ArrayLike, policy: ArrayLike) -> float:
@@ -159,7 +162,7 @@ def make_system(seed: int) -> LinearSystem:
 
 
 def make_distractors(seed: int, count: int, role: Role = "train", index: int = 0) -> FloatArray:
-    """One environment's W_d, [count, 20]; seeds, roles and indices have random streams of their own."""
+    """One environment's W_d, [count, 20]; seeds, roles and indices have separate random streams."""
     if role not in get_args(Role):
         raise unknown_name("role", role, get_args(Role))
     if count < STATES:
@@ -170,7 +173,7 @@ def make_distractors(seed: int, count: int, role: Role = "train", index: int = 0
 
 
 def start_states(seed: int, count: int) -> FloatArray:
-    """Hidden start states that environments of a seed have in common, standard normal, [count, 20]."""
+    """Hidden start states shared by the environments of a seed, standard normal, [count, 20]."""
     return _generator(seed, _START_STREAM).standard_normal((count, STATES))
 
 
@@ -186,7 +189,7 @@ def optimal_trajectories(system: LinearSystem, starts: FloatArray, steps: int) -
 
 
 class DistractorLQREnv(gym.Env[NDArray[np.float64], NDArray[np.float64]]):
-    """One environment of the family; the reward is the negative cost of a step, and episodes are cut off."""
+    """One environment of the family; the reward is the negative cost of a step, and episodes are truncated."""
 
     metadata = {"render_modes": []}  # noqa: RUF012 (Gymnasium's convention)
 
@@ -225,7 +228,7 @@ class DistractorLQREnv(gym.Env[NDArray[np.float64], NDArray[np.float64]]):
         return self.features @ self.state, {"state": self.state.copy()}
 
     def step(self, action: ArrayLike) -> tuple[FloatArray, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Moves the hidden state and pays its cost; `info["state"]` tells it."""
+        """Moves the hidden state, which `info["state"]` reports; the reward is the negative cost."""
         control, system = _as_vector("action", action), self.system
         cost = self.state @ system.state_cost @ self.state + control @ system.action_cost @ control
         self.state = system.dynamics @ self.state + system.control @ control

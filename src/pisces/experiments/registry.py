@@ -1,61 +1,63 @@
-"""The experiments by name, each imported when it is asked for."""
+"""The experiments by name. A new experiment adds one line to `EXPERIMENTS`."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from pisces.errors import unknown_name
-from pisces.experiments.progress import Listener
-from pisces.experiments.store import RunConfig, RunFolder
+from pisces.errors import UserError, unknown_name
+from pisces.experiments.experiment import Evaluation, Experiment
+from pisces.runs.store import CONFIG, RunFolder
 
-
-@dataclass(frozen=True)
-class Experiment:
-    """Where an experiment's parts are."""
-
-    name: str
-    """Its name on the command line and in run folders."""
-    settings_module: str
-    """Module with `config_from_dict` and `command_line`; light to import."""
-    run_module: str
-    """Module with `run`; may load torch."""
-
-    def config_from_dict(self, values: Mapping[str, Any]) -> RunConfig:
-        """Reads a config that its `as_dict` wrote."""
-        return cast("RunConfig", importlib.import_module(self.settings_module).config_from_dict(values))
-
-    def command_line(self, config: RunConfig, out: str | Path) -> str:
-        """The command that runs one config."""
-        return str(importlib.import_module(self.settings_module).command_line(config, out))
-
-    def folder(self, config: RunConfig, out: str | Path) -> RunFolder:
-        """The config's run folder, created if need be."""
-        return RunFolder.open(out, self.name, config.method, config)
-
-    def busy(self, config: RunConfig, out: str | Path) -> bool:
-        """Whether a process is busy with the config's run, or with a run that it builds on."""
-        first = getattr(importlib.import_module(self.settings_module), "requirements", lambda config: ())
-        return any(self.folder(needed, out).locked() for needed in (config, *first(config)))
-
-    def run(self, config: RunConfig, out: str | Path, listeners: Sequence[Listener] = ()) -> RunFolder:
-        """Runs one config, or goes on with it."""
-        module = importlib.import_module(self.run_module)
-        return cast("RunFolder", module.run(config, out, listeners=listeners))
-
-
-EXPERIMENTS: Mapping[str, Experiment] = {
-    "jumping": Experiment("jumping", "pisces.experiments.jumping", "pisces.experiments.jumping_run"),
-    "distracting": Experiment("distracting", "pisces.experiments.distracting", "pisces.experiments.distracting_run"),
-    "grid": Experiment("grid", "pisces.experiments.grid_transfer", "pisces.experiments.grid_transfer_run"),
+EXPERIMENTS: dict[str, str] = {
+    "jumping": "pisces.experiments.jumping.experiment:Jumping",
+    "lqr": "pisces.experiments.lqr.experiment:LQR",
+    "distracting": "pisces.experiments.distracting.experiment:Distracting",
+    "crossing": "pisces.experiments.crossing.experiment:Crossing",
 }
+"""Name -> "module:class"; the module is imported when the experiment is asked for."""
 
 
-def experiment(name: str) -> Experiment:
-    """Finds an experiment by name."""
+def experiment(name: str) -> Experiment[Any]:
+    """Returns the experiment of that name."""
     if name not in EXPERIMENTS:
         raise unknown_name("experiment", name, EXPERIMENTS)
-    return EXPERIMENTS[name]
+    module, _, attribute = EXPERIMENTS[name].partition(":")
+    return cast("Experiment[Any]", getattr(importlib.import_module(module), attribute)())
+
+
+def all_experiments() -> dict[str, Experiment[Any]]:
+    """Returns all experiments by name."""
+    return {name: experiment(name) for name in EXPERIMENTS}
+
+
+def open_run(path: str | Path) -> tuple[Experiment[Any], RunFolder, Any]:
+    """Opens a run folder: its experiment, the folder, and its config."""
+    folder = RunFolder(Path(path))
+    stored = folder.read_config()
+    found = experiment(str(stored.get("experiment")))
+    try:
+        config = found.config_class.from_dict(stored)
+    except UserError as error:
+        raise UserError(f"{folder.file(CONFIG)}: {error}") from error
+    return found, folder, config
+
+
+def evaluate_run(path: str | Path, **options: Any) -> Evaluation:
+    """Evaluates the trained agent of a run folder.
+
+    Args:
+        path: the run folder.
+        **options: options of ``pisces evaluate``; None where they were not given.
+    """
+    found, folder, config = open_run(path)
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name not in found.evaluation_options:
+            known = " and ".join(f"--{option}" for option in found.evaluation_options) or "no options"
+            raise UserError(f"--{name} does not apply to runs of {found.name}, which take {known}")
+        if isinstance(value, int) and value < 1:
+            raise UserError(f"--{name} must be at least 1, got {value}")
+    return found.evaluate(folder, config, **options)

@@ -1,4 +1,4 @@
-"""The part of a Stable-Baselines3 policy that a behavioural loss trains."""
+"""The part of a Stable-Baselines3 policy that a behavioral loss trains."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Layers = Literal["features", "hidden"]
 
 
 @dataclass(frozen=True, eq=False)
-class Encoder:
-    """From observations to the features that the loss compares."""
+class PolicyEncoder:
+    """The layers of a policy that map observations to the features that the loss compares."""
 
     represent: Callable[[Tensor], Tensor]
-    """Features [n, F] of a batch of observations as the policy gets them."""
+    """Maps a batch of observations, as the policy gets them, to features [n, F]."""
     parameters: tuple[nn.Parameter, ...]
-    """The parameters that it trains."""
+    """The parameters of these layers."""
     size: int
-    """F."""
+    """The width F of the features."""
 
 
-def find_encoder(model: Any, layers: Layers = "features") -> Encoder:
-    """Finds the features extractor of a model's policy, and by choice the hidden layers of its actor.
+def find_encoder(model: Any, layers: Layers = "features") -> PolicyEncoder:
+    """Finds the features extractor of a model's policy and, if asked for, the hidden layers of its actor.
 
     Args:
         model: PPO, A2C, SAC, TD3, DDPG, DQN, or another algorithm whose policy is built like one of theirs.
@@ -62,12 +62,12 @@ def find_encoder(model: Any, layers: Layers = "features") -> Encoder:
     with torch.no_grad(), evaluating(model.policy):
         blank = np.zeros((1, *model.observation_space.shape), dtype=model.observation_space.dtype)
         size = represent(policy_input(model, blank)).shape[1]
-    return Encoder(represent, parameters, size)
+    return PolicyEncoder(represent, parameters, size)
 
 
 @contextmanager
 def evaluating(policy: Any) -> Iterator[None]:
-    """Holds a policy in evaluation mode, in which dropout is off and batch statistics stay as they are."""
+    """Puts a policy into evaluation mode within the context."""
     mode = policy.training
     policy.set_training_mode(False)
     try:
@@ -77,7 +77,7 @@ def evaluating(policy: Any) -> Iterator[None]:
 
 
 def policy_input(model: Any, observations: NDArray[Any]) -> Tensor:
-    """Observations [n, ...] of raw environments as the policy gets them: normalised, channels first, on its device."""
+    """Converts raw observations [n, ...] to the policy's input: normalized, channels first, on its device."""
     space = model.observation_space
     single = (observations.shape[0], *space.shape)
     if observations.shape != single and not _is_transposed(observations, space):
@@ -85,10 +85,10 @@ def policy_input(model: Any, observations: NDArray[Any]) -> Tensor:
             f"expected observations of the model's space {space.shape}, got {observations.shape[1:]}; wrap the "
             "environments (stacking, resizing) as those that the model trains in"
         )
-    normalisation = model.get_vec_normalize_env()
-    if normalisation is not None:
-        observations = normalisation.normalize_obs(observations)
-    # A copy, since recorded observations are read-only, which torch does not know.
+    normalization = model.get_vec_normalize_env()
+    if normalization is not None:
+        observations = normalization.normalize_obs(observations)
+    # A copy, because recorded observations are read-only, which torch tensors cannot be.
     tensor, _ = model.policy.obs_to_tensor(np.array(observations))
     if not isinstance(tensor, Tensor):
         raise UserError(f"expected observations as one array, got {type(tensor).__name__}")
@@ -96,22 +96,22 @@ def policy_input(model: Any, observations: NDArray[Any]) -> Tensor:
 
 
 def greedy_actions(model: Any, observations: NDArray[Any]) -> NDArray[Any]:
-    """A model's greedy actions [n, ...] for observations [n, ...] of raw environments."""
+    """Returns a model's greedy actions [n, ...] for observations [n, ...] of raw environments."""
     policy_input(model, observations[:1])
-    normalisation = model.get_vec_normalize_env()
-    if normalisation is not None:
-        observations = normalisation.normalize_obs(observations)
+    normalization = model.get_vec_normalize_env()
+    if normalization is not None:
+        observations = normalization.normalize_obs(observations)
     return np.asarray(model.predict(observations, deterministic=True)[0])
 
 
 def _is_transposed(observations: NDArray[Any], space: Any) -> bool:
-    """Whether these are images with their channels last, where the model has them first."""
+    """Whether these are channels-last images for a model with channels-first images."""
     shape = observations.shape[1:]
     return len(shape) == 3 and (shape[2], *shape[:2]) == space.shape
 
 
 def _owner(policy: Any) -> Any:
-    """The network that holds the features extractor that acting depends on."""
+    """Returns the network that holds the actor's features extractor."""
     for name in ("actor", "q_net"):
         part = getattr(policy, name, None)
         if getattr(part, "features_extractor", None) is not None:
@@ -122,7 +122,7 @@ def _owner(policy: Any) -> Any:
 
 
 class _ActorCritic:
-    """On-policy policies hold the actor's extractor, which may be its own, under another name."""
+    """The actor's extractor of an on-policy policy, which may not be shared with the critic."""
 
     def __init__(self, policy: Any) -> None:
         self.features_extractor = getattr(policy, "pi_features_extractor", policy.features_extractor)
@@ -130,7 +130,7 @@ class _ActorCritic:
         self._policy = policy
 
     def extract_features(self, observations: Tensor, extractor: Any) -> Tensor:
-        """Features by the extractor given; the policy's own method asks both of two that are not shared."""
+        """Returns the features of the given extractor; the policy's own method would run both that are not shared."""
         from stable_baselines3.common.policies import BaseModel
 
         features: Tensor = BaseModel.extract_features(self._policy, observations, extractor)
@@ -138,7 +138,7 @@ class _ActorCritic:
 
 
 def _hidden_layers(owner: Any) -> tuple[Callable[[Tensor], Tensor], list[nn.Module]]:
-    """The function from features to the last hidden layer, and the modules that it runs through."""
+    """Returns the function from features to the last hidden layer, and its modules."""
     if getattr(owner, "mlp_extractor", None) is not None:
         return owner.mlp_extractor.forward_actor, [owner.mlp_extractor.policy_net]
     if hasattr(owner, "latent_pi"):

@@ -18,34 +18,30 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pisces.agents.checkpoint import load_checkpoint, save_checkpoint
-from pisces.errors import UserError
+from pisces.agents.checkpoint import load_checkpoint, save_checkpoint, tensors_below
+from pisces.errors import UserError, import_extra
 from pisces.integrations.encoders import greedy_actions
-from pisces.integrations.greedy import GreedyPairs
 from pisces.integrations.training import SimilaritySettings, Trainer
-from pisces.losses import Pair, TrajectoryPairs
+from pisces.pairs import GreedyPairs, Pair, TrajectoryPairs
 from pisces.trajectories import Trajectory
-from pisces.trajectories.trajectory import FIELDS
 
-try:
-    from stable_baselines3.common.callbacks import BaseCallback
-except ImportError as error:
-    raise UserError("expected Stable-Baselines3, got none installed: pip install 'pisces-rl[sb3]'") from error
+import_extra("stable_baselines3", "sb3")
+from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 
-__all__ = ["GreedyPairs", "PolicySimilarityCallback", "SimilaritySettings", "TrajectoryPairs"]
+__all__ = ["GreedyPairs", "PolicySimilarityCallback", "SimilaritySettings"]
 
 SUFFIX = ".similarity.safetensors"
 
 
 class PolicySimilarityCallback(BaseCallback):
-    """Trains the model's own features extractor to put states together in which the agent should act alike.
+    """Trains the model's features extractor to pull together states in which the agent should act alike.
 
-    It works between rollouts, so that on-policy algorithms collect each rollout with the policy that they then train,
-    and logs `similarity/loss`, `similarity/alignment` (share of states whose neighbour in the embedding is a nearest
+    It trains between rollouts, so that on-policy algorithms collect each rollout with the policy that they then train,
+    and logs `similarity/loss`, `similarity/alignment` (share of states whose neighbor in the embedding is a nearest
     one by the metric) and `similarity/updates`.
 
     Example:
-        A callback for PPO, SAC, DQN and their relatives whose metric comes from greedy episodes::
+        A callback for PPO, SAC, DQN and related algorithms whose metric comes from greedy episodes::
 
             callback = PolicySimilarityCallback(GreedyPairs([make_env(0), make_env(1)]), SimilaritySettings(start=5000))
             model.learn(50_000, callback=callback)
@@ -53,8 +49,8 @@ class PolicySimilarityCallback(BaseCallback):
             callback.save("agent")
 
     Args:
-        pairs: `GreedyPairs` for the agent's own greedy episodes, or `TrajectoryPairs` for given trajectories or an
-            expert's (`TrajectoryPairs.from_expert`).
+        pairs: `GreedyPairs` for the agent's own greedy episodes, or `pisces.pairs.TrajectoryPairs` for given
+            trajectories, such as an expert's.
         settings: how to train.
         verbose: as in Stable-Baselines3.
     """
@@ -80,7 +76,7 @@ class PolicySimilarityCallback(BaseCallback):
         trainer = Trainer(self.model, self.settings)
         if state is not None:
             self._restore(trainer, *state)
-        # Last: a state that does not fit is refused now, and again when `learn` is called again.
+        # Last, so that a state that does not fit is refused again when `learn` is called again.
         self._trainer, self._restored = trainer, None
 
     def _on_training_start(self) -> None:
@@ -102,12 +98,12 @@ class PolicySimilarityCallback(BaseCallback):
         self.logger.record("similarity/updates", self.updates)
 
     def train(self, updates: int | None = None) -> tuple[float, float]:
-        """Makes some updates now; returns the mean loss, and the alignment score before the last of them."""
+        """Runs updates now; returns their mean loss, and the alignment score before the last of them."""
         trainer = self._begun()
         losses, alignment = [], 0.0
         wanted = self.settings.updates if updates is None else updates
         if wanted < 1:
-            raise UserError(f"expected at least one update, got {wanted}")
+            raise UserError(f"updates must be at least 1, got {wanted}")
         for index in range(wanted):
             last = index == wanted - 1
             loss, score = trainer.update([self.sample() for _ in range(self.settings.pairs)], score=last)
@@ -117,24 +113,24 @@ class PolicySimilarityCallback(BaseCallback):
         return float(np.mean(losses)), alignment
 
     def sample(self) -> Pair:
-        """Draws a pair of trajectories; may play greedy episodes."""
+        """Samples a pair of trajectories; may play greedy episodes."""
         if isinstance(self.pairs, TrajectoryPairs):
             return self.pairs.sample()
         self._begun()
         return self.pairs.sample(lambda observations: greedy_actions(self.model, observations))
 
     def embed(self, observations: NDArray[Any]) -> NDArray[np.float32]:
-        """Embeddings [n, k] of observations [n, ...] as the raw environments give them."""
+        """Returns the embeddings [n, k] of observations [n, ...] as the raw environments give them."""
         return self._begun().embed(np.asarray(observations))
 
     def save(self, path: str | Path) -> Path:
-        """Writes the projection, the optimiser and all draws beside a model.
+        """Saves the projection, the optimizer, the episodes and the state of the generator beside a model.
 
         Args:
-            path: what was given to `model.save`; the file's name ends with `.similarity.safetensors`.
+            path: the path given to `model.save`; the file's name ends with `.similarity.safetensors`.
 
         Returns:
-            The file.
+            The path of the file.
         """
         self._begun()
         file = _beside(path)
@@ -144,16 +140,16 @@ class PolicySimilarityCallback(BaseCallback):
 
     @classmethod
     def load(cls, path: str | Path, pairs: GreedyPairs | TrajectoryPairs, verbose: int = 0) -> PolicySimilarityCallback:
-        """Reads what `save` wrote; the next `learn` of the loaded model goes on from there.
+        """Loads what `save` wrote; the next `learn` of the loaded model continues from there.
 
         Args:
-            path: what was given to `save`.
-            pairs: made like those of the saved callback; greedy episodes and draws are restored into them.
+            path: the path given to `save`.
+            pairs: made like those of the saved callback; greedy episodes and the generator are restored into them.
             verbose: as in Stable-Baselines3.
         """
         file = _beside(path)
         if not file.exists():
-            raise UserError(f"expected the callback of a model in {str(file)!r}, got no such file")
+            raise UserError(f"no saved callback in {str(file)!r}; callback.save(...) writes it")
         tensors, numbers = load_checkpoint(file)
         callback = cls(pairs, SimilaritySettings(**numbers["settings"]), verbose)
         callback._restored = tensors, numbers
@@ -161,17 +157,17 @@ class PolicySimilarityCallback(BaseCallback):
 
     def _begun(self) -> Trainer:
         if self._trainer is None:
-            raise UserError("expected a callback that a model has begun to learn with, got a new one")
+            raise UserError("the callback is not attached to a model yet; pass it to model.learn(callback=...) first")
         return self._trainer
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         assert self._trainer is not None
-        tensors, steps = self._trainer.state()
+        tensors = self._trainer.state()
         numbers: dict[str, Any] = {
             "settings": asdict(self.settings),
             "updates": self.updates,
             "trained_at": self._trained_at,
-            "optimizer_steps": steps,
+            "parameters": len(self._trainer.parameters),
             "draws": self.pairs.generator.bit_generator.state,
         }
         if isinstance(self.pairs, GreedyPairs):
@@ -183,9 +179,9 @@ class PolicySimilarityCallback(BaseCallback):
     def _restore(self, trainer: Trainer, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         draws, own = numbers["draws"], self.pairs.generator.bit_generator
         if draws["bit_generator"] != own.state["bit_generator"]:
-            kinds = f"{draws['bit_generator']}, got {own.state['bit_generator']}"
-            raise UserError(f"expected pairs with a generator of the saved kind, {kinds}")
-        trainer.restore(tensors, numbers["optimizer_steps"])
+            kinds = f"{draws['bit_generator']}, not {own.state['bit_generator']}"
+            raise UserError(f"pairs must have a generator of the saved kind, {kinds}")
+        trainer.restore(tensors, numbers.get("parameters"))
         if isinstance(self.pairs, GreedyPairs) and numbers.get("episodes"):
             self.pairs.set_episodes([_episode(index, tensors) for index in range(numbers["episodes"])])
             self.pairs.drawn = numbers["drawn"]
@@ -199,10 +195,9 @@ def _beside(path: str | Path) -> Path:
 
 
 def _episode_tensors(index: int, episode: Trajectory) -> dict[str, Tensor]:
-    values = {name: getattr(episode, name) for name in FIELDS}
-    return {f"episode.{index}.{name}": torch.tensor(value) for name, value in values.items() if value is not None}
+    return {f"episode.{index}.{name}": torch.tensor(value) for name, value in episode.arrays().items()}
 
 
 def _episode(index: int, tensors: Mapping[str, Tensor]) -> Trajectory:
-    names = {name: f"episode.{index}.{name}" for name in FIELDS}
-    return Trajectory(**{name: tensors[key].numpy() for name, key in names.items() if key in tensors})
+    arrays = {name: tensor.numpy() for name, tensor in tensors_below(f"episode.{index}.", tensors).items()}
+    return Trajectory(**arrays)  # type: ignore[arg-type]  # `terminated` is converted to bool

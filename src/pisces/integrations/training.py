@@ -1,85 +1,79 @@
-"""Training of a model's own features by the policy similarity loss, one update at a time."""
+"""Training of a model's features with the contrastive metric loss."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pisces.agents.checkpoint import tensors_below
-from pisces.errors import UserError, unknown_name
-from pisces.integrations.encoders import Encoder, Layers, evaluating, find_encoder, policy_input
-from pisces.losses import Pair, PolicySimilarityLoss
+from pisces.agents.checkpoint import load_optimizer, optimizer_tensors, tensors_below
+from pisces.errors import UserError
+from pisces.integrations.encoders import Layers, evaluating, find_encoder, policy_input
+from pisces.losses import ContrastiveMetricLoss
 from pisces.losses.checks import check_match_within
 from pisces.metrics.alignment import alignment_score, cosine_distance
-from pisces.validation import check_kinds
+from pisces.pairs import Pair
+from pisces.validation import Count, NonNegativeInt, Positive, check_settings
 
 
 @dataclass(frozen=True)
 class SimilaritySettings:
-    """How the callback trains."""
+    """Settings of `PolicySimilarityCallback`.
+
+    Attributes:
+        layers: The layers to train: "features" for the features extractor, "hidden" also for the actor's hidden layers.
+        updates: The number of updates of the loss per pause between rollouts.
+        pairs: The number of pairs of trajectories per update.
+        every: The minimum number of environment steps between two such pauses; 0 trains in every pause.
+        start: The number of environment steps before the first update, e.g. until greedy episodes are informative.
+        learning_rate: The learning rate of the callback's own Adam; it weighs the loss against the agent's own.
+        embedding_size: The width of the embeddings.
+        temperature: The contrastive temperature (1 / lambda in the paper).
+        scale: The scale of the metric's Gaussian kernel (beta in the paper).
+        weighted: Whether to weight negatives as in Eq. 4; False keeps only the choice of positives.
+        match_within: States whose nearest state is further than this are left out of the loss; None keeps all, as in
+            the paper.
+        seed: The seed of the projection's initial weights.
+    """
 
     layers: Layers = "features"
-    """What it trains: the features extractor, or with "hidden" also the hidden layers of the actor."""
-    updates: int = 20
-    """Updates of the loss per pause between rollouts."""
-    pairs: int = 4
-    """Pairs of trajectories per update."""
-    every: int = 0
-    """Environment steps from one such pause to the next at least; 0 for every pause."""
-    start: int = 0
-    """Environment steps before the first update, e.g. until greedy episodes mean something."""
-    learning_rate: float = 3e-4
-    """Step size of the callback's own Adam: the weight of the loss against the agent's own."""
-    embedding_size: int = 64
-    """Width of the embeddings."""
-    temperature: float = 0.5
-    """Contrastive temperature (1 / lambda)."""
-    scale: float = 1.0
-    """Scale of the metric's Gaussian kernel (beta)."""
+    updates: Count = 20
+    pairs: Count = 4
+    every: NonNegativeInt = 0
+    start: NonNegativeInt = 0
+    learning_rate: Positive = 3e-4
+    embedding_size: Count = 64
+    temperature: Positive = 0.5
+    scale: Positive = 1.0
     weighted: bool = True
-    """Eq. 4 with its weights; False keeps only the choice of positives."""
     match_within: float | None = None
-    """States whose nearest one is further than this are left out of the loss; None keeps all, as in the paper."""
-    seed: int = 0
-    """Draws the projection's initial weights."""
+    seed: NonNegativeInt = 0
 
     def __post_init__(self) -> None:
-        check_kinds(self)
-        if self.layers not in get_args(Layers):
-            raise unknown_name("layers", self.layers, get_args(Layers))
-        for name in ("updates", "pairs", "embedding_size"):
-            if getattr(self, name) < 1:
-                raise UserError(f"expected {name} of at least 1, got {getattr(self, name)}")
-        for name in ("every", "start", "seed"):
-            if getattr(self, name) < 0:
-                raise UserError(f"expected {name} of at least 0, got {getattr(self, name)}")
-        for name in ("learning_rate", "temperature", "scale"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"expected a positive {name}, got {getattr(self, name)}")
+        check_settings(self)
         check_match_within(self.match_within)
 
 
 class Trainer:
-    """The projection and the optimiser that belong to one model of Stable-Baselines3."""
+    """The projection and the optimizer that belong to one model of Stable-Baselines3."""
 
     def __init__(self, model: Any, settings: SimilaritySettings) -> None:
         self.model = model
-        self.encoder: Encoder = find_encoder(model, settings.layers)
+        self.encoder = find_encoder(model, settings.layers)
         generator = torch.Generator().manual_seed(settings.seed)
-        sizes = (self.encoder.size, settings.embedding_size)
-        # A new layer draws from torch's global generator, whose draws belong to the agent.
+        # A new layer samples from torch's global generator, whose state must stay that of the agent's own training.
         with torch.random.fork_rng(devices=[]):
-            self.loss = PolicySimilarityLoss(
-                *sizes,
-                settings.temperature,
-                settings.scale,
-                settings.weighted,
+            self.loss = ContrastiveMetricLoss(
+                self.encoder.size,
+                settings.embedding_size,
+                temperature=settings.temperature,
+                scale=settings.scale,
+                weighted=settings.weighted,
                 generator=generator,
                 match_within=settings.match_within,
             ).to(model.device)
@@ -87,7 +81,7 @@ class Trainer:
         self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate)
 
     def update(self, pairs: Sequence[Pair], score: bool) -> tuple[float, float]:
-        """One step of the optimiser; returns the loss and, if asked for, the mean alignment score."""
+        """Takes one optimizer step; returns the loss and, if `score` is set, the mean alignment score."""
         self.model.policy.set_training_mode(True)
         observations = [part for pair in pairs for part in (pair.observations_x, pair.observations_y)]
         # One pass through the encoder for all pairs, which are often short.
@@ -108,7 +102,7 @@ class Trainer:
 
     @torch.no_grad()
     def embed(self, observations: NDArray[Any]) -> NDArray[np.float32]:
-        """Embeddings [n, k] of observations [n, ...] of raw environments."""
+        """Returns the embeddings [n, k] of observations [n, ...] of raw environments."""
         with evaluating(self.model.policy):
             embeddings = self.loss.embed(self._features(observations))
         return np.asarray(embeddings.cpu().numpy(), dtype=np.float32)
@@ -116,30 +110,20 @@ class Trainer:
     def _features(self, observations: NDArray[Any]) -> Tensor:
         return self.encoder.represent(policy_input(self.model, observations))
 
-    def state(self) -> tuple[dict[str, Tensor], list[int]]:
-        """Tensors of the projection and of the optimiser, and the steps that the latter has made per parameter."""
+    def state(self) -> dict[str, Tensor]:
+        """Returns the tensors of the projection and of the optimizer."""
         tensors = {f"loss.{name}": value for name, value in self.loss.state_dict().items()}
-        steps = []
-        for index, parameter in enumerate(self.parameters):
-            state = self.optimizer.state.get(parameter, {})
-            steps.append(int(state["step"]) if state else 0)
-            for name in ("exp_avg", "exp_avg_sq") if state else ():
-                tensors[f"optimizer.{index}.{name}"] = state[name]
-        return {name: value.detach().clone() for name, value in tensors.items()}, steps
+        tensors |= optimizer_tensors(self.optimizer, "adam.")
+        return {name: value.detach().clone() for name, value in tensors.items()}
 
-    def restore(self, tensors: Mapping[str, Tensor], steps: list[int]) -> None:
-        """Takes up what `state` gave."""
-        if len(steps) != len(self.parameters):
-            raise UserError(f"expected a callback for {len(self.parameters)} parameters of the model, got {len(steps)}")
-        loss = tensors_below("loss.", tensors)
-        own = self.loss.state_dict()
-        same = {name: value.shape for name, value in loss.items()} == {name: own[name].shape for name in own}
-        moved = [(tensors.get(f"optimizer.{index}.exp_avg"), value) for index, value in enumerate(self.parameters)]
-        if not same or any(moment is not None and moment.shape != value.shape for moment, value in moved):
-            raise UserError("expected the callback of a model with layers of these widths, got one of other widths")
+    def restore(self, tensors: Mapping[str, Tensor], parameters: int | None) -> None:
+        """Loads what `state` returned, of a model with so many trained parameters."""
+        if parameters != len(self.parameters):
+            raise UserError(
+                f"the callback was saved with {parameters} parameters; the model has {len(self.parameters)}"
+            )
+        loss, own = tensors_below("loss.", tensors), self.loss.state_dict()
+        if {name: value.shape for name, value in loss.items()} != {name: value.shape for name, value in own.items()}:
+            raise UserError("the callback was saved for a model with layers of other widths")
         self.loss.load_state_dict(loss)
-        for index, (parameter, step) in enumerate(zip(self.parameters, steps, strict=True)):
-            if step:
-                names = ("exp_avg", "exp_avg_sq")
-                moments = {name: tensors[f"optimizer.{index}.{name}"].to(parameter.device) for name in names}
-                self.optimizer.state[parameter] = {"step": torch.tensor(float(step)), **moments}
+        load_optimizer(self.optimizer, "adam.", tensors)

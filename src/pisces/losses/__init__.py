@@ -1,15 +1,11 @@
-"""Losses that shape representations by behavioural similarity, in torch, and the pairs that they compare."""
+"""Losses that shape representations by behavioral similarity, in torch."""
 
-from pisces.losses.contrastive import contrastive_metric_loss, simclr_loss
-from pisces.losses.l2 import metric_l2_loss
-from pisces.losses.pairs import Pair, TrajectoryPairs
-from pisces.losses.policy_similarity import PolicySimilarityLoss
+from pisces.errors import import_extra
 
-__all__ = [
-    "Pair",
-    "PolicySimilarityLoss",
-    "TrajectoryPairs",
-    "contrastive_metric_loss",
-    "metric_l2_loss",
-    "simclr_loss",
-]
+import_extra("torch", "torch")
+
+from pisces.losses.contrastive import contrastive_metric_loss, simclr_loss  # noqa: E402
+from pisces.losses.l2 import metric_l2_loss  # noqa: E402
+from pisces.losses.module import ContrastiveMetricLoss  # noqa: E402
+
+__all__ = ["ContrastiveMetricLoss", "contrastive_metric_loss", "metric_l2_loss", "simclr_loss"]

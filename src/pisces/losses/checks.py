@@ -1,4 +1,4 @@
-"""Checks of what losses are given."""
+"""Checks of the arguments of losses. They read shapes and types, never values, so that no device is synchronized."""
 
 from __future__ import annotations
 
@@ -20,23 +20,26 @@ def check_rows(name: str, x: Tensor, y: Tensor) -> None:
 
 
 def check_metric(x: Tensor, y: Tensor, metric: Tensor) -> None:
-    """Raises unless the metric is a tensor of distances [n, m] between the rows of x and of y."""
+    """Raises unless the metric is a tensor [n, m] for n rows of x and m of y; `TrajectoryPairs` checks the values."""
     if not isinstance(metric, Tensor):
         raise UserError(f"expected the metric as a tensor, got {type(metric).__name__}; torch.from_numpy makes one")
     if metric.shape != (len(x), len(y)) or 0 in metric.shape:
         raise UserError(f"expected a metric of shape {(len(x), len(y))} without zeros, got {tuple(metric.shape)}")
-    smallest = float(metric.detach().min())
-    if not smallest >= 0:
-        raise UserError(f"expected non-negative distances, got {smallest}")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raises unless a number is positive."""
+    if not value > 0:
+        raise UserError(f"{name} must be positive, got {value}")
 
 
 def check_match_within(match_within: float | None) -> None:
-    """Raises unless the distance within which states match is a number, or None for any."""
+    """Raises unless `match_within` is a non-negative number or None."""
     if match_within is not None and not (isinstance(match_within, numbers.Real) and match_within >= 0):
-        raise UserError(f"expected match_within of at least 0, or None, got {match_within!r}")
+        raise UserError(f"match_within must be at least 0, or None, got {match_within!r}")
 
 
 def in_one_precision(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Both in the wider of their precisions, and never in half."""
+    """Converts both to the wider of their precisions, at least to float32."""
     wide = torch.promote_types(torch.promote_types(x.dtype, y.dtype), torch.float32)
     return x.to(wide), y.to(wide)

@@ -1,4 +1,4 @@
-"""Contrastive losses: embeddings that are close where a metric says that states behave alike."""
+"""Contrastive losses, which pull together the embeddings of states that a metric puts close."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from torch import Tensor
 from torch.nn import functional
 
 from pisces.errors import UserError
-from pisces.losses.checks import check_match_within, check_metric, check_rows, in_one_precision
+from pisces.losses.checks import check_match_within, check_metric, check_positive, check_rows, in_one_precision
+
+SHORTEST = 1e-12
+"""Rows shorter than this have no direction."""
 
 
 def contrastive_metric_loss(
     embeddings_x: Tensor,
     embeddings_y: Tensor,
     metric: Tensor,
+    *,
     temperature: float,
     scale: float,
     weighted: bool = True,
@@ -28,24 +32,28 @@ def contrastive_metric_loss(
                        / (Gamma[i, p] exp(s[i, p] / temperature)
                           + sum_{j != p} (1 - Gamma[i, j]) exp(s[i, j] / temperature)) )
 
-    averaged over the anchors i. Of several j that are nearest in the embeddings' precision, p(i) is the first. All is
-    computed with logarithms, so that weights neither overflow nor vanish.
+    averaged over the anchors i, the rows of x. Of several j that are nearest in the embeddings' precision, p(i) is the
+    first. Everything is computed in logarithms, so that weights neither overflow nor vanish. Embeddings of length zero
+    get no gradient.
 
     Args:
         embeddings_x: embeddings of the anchors, [n, k].
         embeddings_y: embeddings of the states that they are compared with, [m, k].
-        metric: distances, [n, m], non-negative; no gradient flows into them.
+        metric: distances, [n, m], non-negative (not checked here); no gradient flows into them.
         temperature: of the softmax, positive (1 / lambda in the paper).
         scale: of the Gaussian kernel, positive (beta in the paper).
         weighted: False sets all weights to one and keeps only the choice of positives.
         symmetric: adds the loss with the states of y as anchors.
-        match_within: anchors whose nearest state is further than this are left out, since there is nothing that they
-            should be near to; None keeps all, as in the paper. Without any anchor the loss is zero.
+        match_within: anchors whose nearest state is further than this are left out; None keeps all, as in the paper.
+            Without any anchor the loss is zero.
 
     Returns:
         The loss, a scalar.
     """
-    _check_arguments(embeddings_x, embeddings_y, metric, temperature, scale)
+    check_rows("embeddings", embeddings_x, embeddings_y)
+    check_metric(embeddings_x, embeddings_y, metric)
+    check_positive("temperature", temperature)
+    check_positive("scale", scale)
     check_match_within(match_within)
     similarity = _cosine_similarity(embeddings_x, embeddings_y) / temperature
     metric = metric.detach().to(similarity)
@@ -55,14 +63,18 @@ def contrastive_metric_loss(
     return loss
 
 
-def simclr_loss(embeddings_x: Tensor, embeddings_y: Tensor, temperature: float) -> Tensor:
-    """SimCLR's loss across two views (Eq. 2, arXiv:2101.05265): row i of x belongs to row i of y.
+def simclr_loss(embeddings_x: Tensor, embeddings_y: Tensor, *, temperature: float) -> Tensor:
+    """SimCLR's loss across two views (Eq. 2, arXiv:2101.05265): row i of x and row i of y are a positive pair.
 
-    loss_i = -log( exp(s[i, i] / temperature) / sum_j exp(s[j, i] / temperature) ), averaged over the anchors i of y.
+    With cosine similarities s:
+
+        loss_i = -log( exp(s[i, i] / temperature) / sum_j exp(s[i, j] / temperature) )
+
+    averaged over the anchors i, the rows of x.
 
     Args:
-        embeddings_x: embeddings [n, k].
-        embeddings_y: embeddings [n, k].
+        embeddings_x: embeddings of the anchors, [n, k].
+        embeddings_y: embeddings of their positives, [n, k].
         temperature: of the softmax, positive.
 
     Returns:
@@ -71,8 +83,8 @@ def simclr_loss(embeddings_x: Tensor, embeddings_y: Tensor, temperature: float) 
     check_rows("embeddings", embeddings_x, embeddings_y)
     if embeddings_x.shape != embeddings_y.shape or len(embeddings_x) == 0:
         raise UserError(f"expected paired embeddings, got {tuple(embeddings_x.shape)} and {tuple(embeddings_y.shape)}")
-    _check_positive("temperature", temperature)
-    similarity = _cosine_similarity(embeddings_y, embeddings_x) / temperature
+    check_positive("temperature", temperature)
+    similarity = _cosine_similarity(embeddings_x, embeddings_y) / temperature
     return functional.cross_entropy(similarity, torch.arange(len(similarity), device=similarity.device))
 
 
@@ -83,7 +95,7 @@ def _anchor_loss(
     logits = similarity
     if weighted:
         scaled = metric / scale
-        # log(1 - exp(-d)); a distance of zero weighs nothing, so its logarithm is -inf, which logsumexp understands.
+        # log(1 - exp(-d)); a distance of zero has weight zero, whose logarithm -inf logsumexp handles.
         weights = torch.log(-torch.expm1(-scaled))
         logits = logits + weights.scatter(1, positive, -scaled.gather(1, positive))
     losses = logits.logsumexp(dim=1) - logits.gather(1, positive).squeeze(1)
@@ -97,16 +109,10 @@ def _cosine_similarity(x: Tensor, y: Tensor) -> Tensor:
     # Never in half precision, in which short vectors have no direction, and distances over a scale overflow.
     x, y = in_one_precision(x, y)
     with torch.autocast(x.device.type, enabled=False):
-        return functional.normalize(x, dim=1) @ functional.normalize(y, dim=1).T
+        return _directions(x) @ _directions(y).T
 
 
-def _check_arguments(x: Tensor, y: Tensor, metric: Tensor, temperature: float, scale: float) -> None:
-    check_rows("embeddings", x, y)
-    check_metric(x, y, metric)
-    _check_positive("temperature", temperature)
-    _check_positive("scale", scale)
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not value > 0:
-        raise UserError(f"expected a positive {name}, got {value}")
+def _directions(rows: Tensor) -> Tensor:
+    """Scales rows to length one; rows of length zero stay zero and get no gradient, which would be 1 / SHORTEST."""
+    short = rows.detach().norm(dim=1, keepdim=True) < SHORTEST
+    return functional.normalize(torch.where(short, rows.detach(), rows), dim=1, eps=SHORTEST)

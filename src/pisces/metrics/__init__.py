@@ -1,70 +1,65 @@
-"""Behavioural metrics: pure functions on numpy arrays."""
+"""Behavioral metrics: pure functions on numpy arrays."""
 
-from pisces.metrics.alignment import alignment_score, cosine_distance, neighbour_regrets, unmatched_states
-from pisces.metrics.behaviour import behaviour_cost, trajectory_metric
-from pisces.metrics.compare import MDP_METRICS, Comparison, compare_mdps, is_mdp_file
+from pisces.metrics.alignment import alignment_score, cosine_distance, neighbor_regrets
 from pisces.metrics.costs import Cost, l1_distance, reward_difference, total_variation
 from pisces.metrics.diagnosis import Diagnosis, EnvironmentDiagnosis, diagnose
-from pisces.metrics.markov import (
-    MetricResult,
+from pisces.metrics.exact.metrics import (
     bisimulation_metric,
+    chain_metric,
     pi_bisimulation_metric,
     policy_similarity_metric,
 )
-from pisces.metrics.mdp import FiniteMDP
+from pisces.metrics.exact.problem import MetricResult
+from pisces.metrics.exact.transport import Transport, optimal_transport
+from pisces.metrics.mdp.finite_mdp import FiniteMDP
+from pisces.metrics.mdp.planning import Plan, optimal_policy, policy_iteration, policy_values
 from pisces.metrics.mico import mico_distance
-from pisces.metrics.planning import Plan, optimal_policy, policy_values, value_iteration
-from pisces.metrics.sequence import sequence_metric, sequence_metrics
+from pisces.metrics.sequence import sequence_metric
 from pisces.metrics.sinkhorn import sinkhorn_metric
+from pisces.metrics.trajectory import behavior_cost, trajectory_metric
 from pisces.metrics.transfer import (
-    Neighbours,
+    Neighbors,
     approximation_bound,
     augmentation_invariance,
-    nearest_neighbours,
+    nearest_neighbors,
     policy_divergence,
     transfer_bound,
     transfer_policy,
 )
-from pisces.metrics.transport import Transport, optimal_transport
 
 __all__ = [
-    "MDP_METRICS",
-    "Comparison",
     "Cost",
     "Diagnosis",
     "EnvironmentDiagnosis",
     "FiniteMDP",
     "MetricResult",
-    "Neighbours",
+    "Neighbors",
     "Plan",
     "Transport",
     "alignment_score",
     "approximation_bound",
     "augmentation_invariance",
-    "behaviour_cost",
+    "behavior_cost",
     "bisimulation_metric",
-    "compare_mdps",
+    "chain_metric",
     "cosine_distance",
     "diagnose",
-    "is_mdp_file",
     "l1_distance",
     "mico_distance",
-    "nearest_neighbours",
-    "neighbour_regrets",
+    "nearest_neighbors",
+    "neighbor_regrets",
     "optimal_policy",
     "optimal_transport",
     "pi_bisimulation_metric",
     "policy_divergence",
+    "policy_iteration",
     "policy_similarity_metric",
     "policy_values",
     "reward_difference",
     "sequence_metric",
-    "sequence_metrics",
     "sinkhorn_metric",
     "total_variation",
     "trajectory_metric",
     "transfer_bound",
     "transfer_policy",
-    "unmatched_states",
-    "value_iteration",
 ]

@@ -1,4 +1,4 @@
-"""Whether an embedding puts those states together that behave alike."""
+"""Agreement between the nearest neighbors in an embedding and by a metric."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def cosine_distance(embeddings_x: ArrayLike, embeddings_y: ArrayLike) -> FloatAr
     return np.asarray(1 - unit_x @ unit_y.T)
 
 
-def neighbour_regrets(distance: ArrayLike, metric: ArrayLike) -> FloatArray:
-    """How much further, by the metric, the neighbour in the embedding is than the nearest state.
+def neighbor_regrets(distance: ArrayLike, metric: ArrayLike) -> FloatArray:
+    """Excess metric distance of each state's neighbor in the embedding over its nearest state.
 
-    regret(i) = metric[i, argmin_j distance[i, j]] - min_j metric[i, j]; the states of y alike, after those of x.
+    regret(i) = metric[i, argmin_j distance[i, j]] - min_j metric[i, j], and in the same way for y.
 
     Args:
         distance: distances in the embedding, [n, m].
-        metric: behavioural distances, [n, m].
+        metric: behavioral distances, [n, m].
 
     Returns:
         The regrets, non-negative, [n + m].
@@ -46,10 +46,10 @@ def neighbour_regrets(distance: ArrayLike, metric: ArrayLike) -> FloatArray:
     return np.concatenate([rows, columns])
 
 
-def alignment_score(distance: ArrayLike, metric: ArrayLike, tolerance: float = TOLERANCE) -> float:
-    """Share of states whose neighbour in the embedding is also a nearest one by the metric, in [0, 1].
+def alignment_score(distance: ArrayLike, metric: ArrayLike, *, tolerance: float = TOLERANCE) -> float:
+    """Share of states whose neighbor in the embedding is also a nearest one by the metric, in [0, 1].
 
-    A state counts if its regret (see `neighbour_regrets`) is at most the tolerance; states of both trajectories count.
+    A state counts if its regret (see `neighbor_regrets`) is at most the tolerance; states of both trajectories count.
 
     Example:
         >>> alignment_score([[0.1, 0.9], [0.8, 0.2]], [[0, 1], [1, 0]])
@@ -57,19 +57,7 @@ def alignment_score(distance: ArrayLike, metric: ArrayLike, tolerance: float = T
 
     Args:
         distance: distances in the embedding, [n, m].
-        metric: behavioural distances, [n, m].
-        tolerance: of the regret.
+        metric: behavioral distances, [n, m].
+        tolerance: largest regret of an aligned state.
     """
-    return float((neighbour_regrets(distance, metric) <= tolerance).mean())
-
-
-def unmatched_states(metric: ArrayLike, threshold: float) -> NDArray[np.bool_]:
-    """States with no behavioural match, since their nearest one is further than the threshold: x's, then y's, [n + m].
-
-    The contrastive loss pulls such states to their nearest neighbour all the same.
-    """
-    matrix = np.asarray(metric, dtype=np.float64)
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise UserError(f"expected a metric [n, m] with n, m >= 1, got shape {matrix.shape}")
-    check_finite("metric", matrix)
-    return np.concatenate([matrix.min(axis=1), matrix.min(axis=0)]) > threshold
+    return float((neighbor_regrets(distance, metric) <= tolerance).mean())

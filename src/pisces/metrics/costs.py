@@ -1,6 +1,6 @@
-"""Costs: how far apart two sequences of states are at one step, as [n, m] matrices.
+"""Costs between the states of two sequences at one step, as [n, m] matrices.
 
-Each takes one array per sequence and returns the cost of every pair. A metric adds the costs of the future to them.
+Each takes one array per sequence and returns the cost of every pair. A metric adds the discounted costs of later steps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where generalisation breaks: an agent's embedding against behavioural similarity, environment by environment."""
+"""Compares an agent's embedding with behavioral similarity, for each unseen environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.alignment import TOLERANCE, cosine_distance
-from pisces.metrics.behaviour import TrajectoryCost, behaviour_cost, is_discrete, trajectory_metric
+from pisces.metrics.trajectory import TrajectoryCost, behavior_cost, is_discrete, trajectory_metric
 from pisces.metrics.transfer import transfer_bound
 from pisces.trajectories import Trajectory
 
@@ -22,7 +22,7 @@ Embed = Callable[[NDArray[Any]], NDArray[Any]]
 
 @dataclass(frozen=True)
 class EnvironmentDiagnosis:
-    """What is found in one unseen environment; shares are of the states of its trajectory."""
+    """Diagnosis of one unseen environment; shares are of the states of its trajectory."""
 
     name: str
     """The environment's name."""
@@ -31,23 +31,23 @@ class EnvironmentDiagnosis:
     alignment: float
     """Share of states whose nearest training state in the embedding is a nearest one by the metric, up to 1e-6."""
     regret: float
-    """Mean of how much further, by the metric, the neighbour in the embedding is than the nearest state."""
+    """Mean of how much further, by the metric, the neighbor in the embedding is than the nearest state."""
     unmatched_share: float
-    """Share of states to which no training state is as near as the threshold: no behaviour to transfer."""
+    """Share of states to which no training state is as near as the threshold: no behavior to transfer."""
     transfer_bound: float | None
     """Theorem 1's bound from the first state, for discrete actions; None for continuous ones."""
     invariance: float | None
-    """Share of states whose neighbour in the embedding is the same after augmentation; None without one."""
+    """Share of states whose neighbor in the embedding is the same after augmentation; None without one."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `diagnose` finds."""
+    """The result of `diagnose`."""
 
     environments: tuple[EnvironmentDiagnosis, ...]
     """One entry per unseen environment."""
     threshold: float
-    """The distance above which a state has no behavioural match."""
+    """The distance above which a state has no behavioral match."""
 
     @property
     def alignment(self) -> float:
@@ -56,7 +56,7 @@ class Diagnosis:
 
     @property
     def unmatched_share(self) -> float:
-        """Share of all unseen states that have no behavioural match."""
+        """Share of all unseen states that have no behavioral match."""
         return self._mean("unmatched_share")
 
     def worst(self, count: int = 5) -> tuple[EnvironmentDiagnosis, ...]:
@@ -69,10 +69,12 @@ class Diagnosis:
         rows = [header, *(_row(one) for one in self.environments)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        lines.append(f"{self.alignment:.0%} of unseen states lie beside the training state that behaves most alike.")
+        lines.append(
+            f"{self.alignment:.0%} of unseen states are nearest to a training state with the most similar behavior."
+        )
         if self.unmatched_share:
             lines.append(
-                f"Warning: {self.unmatched_share:.0%} of unseen states have no behavioural match (nearest training "
+                f"Warning: {self.unmatched_share:.0%} of unseen states have no behavioral match (nearest training "
                 f"state further than {self.threshold:g}); no embedding can tell the agent what to do there."
             )
         return "\n".join(lines)
@@ -86,16 +88,17 @@ def diagnose(
     training: Sequence[Trajectory],
     unseen: Sequence[Trajectory],
     embed: Embed,
+    *,
     discount: float = 0.99,
     threshold: float = 0.5,
     augment: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
-    cost: TrajectoryCost = behaviour_cost,
+    cost: TrajectoryCost = behavior_cost,
     names: Sequence[str] | None = None,
 ) -> Diagnosis:
-    """Compares, for every state of unseen environments, its neighbour in the embedding with its neighbours by PSM.
+    """Compares, for every state of unseen environments, its neighbor in the embedding with its neighbors by PSM.
 
-    Actions or policies of the trajectories should be those that are right there (an expert's, or those of an agent
-    trained there); with an agent's own ones the metric is the generalised PSM of that agent.
+    Actions or policies of the trajectories should be optimal (an expert's, or those of an agent trained in the same
+    environment); with those of the agent itself the metric is the generalized PSM of that agent.
 
     Example:
         >>> import numpy as np
@@ -108,11 +111,11 @@ def diagnose(
         training: trajectories of the environments that the agent trained in.
         unseen: one trajectory per unseen environment.
         embed: maps observations [n, ...] to embeddings [n, k]: `callback.embed` of a Stable-Baselines3 model, or
-            `lambda batch: np.stack([agent.embed(one) for one in batch])` with `agent = pisces.agents.load(folder)`.
+            `embed` of a policy that `pisces.experiments.load` returned.
         discount: of the metric.
         threshold: distance above which a state counts as unmatched.
         augment: maps observations [n, ...] to augmented ones; None leaves the invariance out.
-        cost: the cost at one step; without it the metric is PSM.
+        cost: the cost at one step; the default gives the PSM.
         names: of the unseen environments; None numbers them.
     """
     if not training or not unseen:
@@ -124,26 +127,28 @@ def diagnose(
     entries = []
     for name, trajectory in zip(labels, unseen, strict=True):
         metric = np.concatenate([trajectory_metric(x, trajectory, discount, cost) for x in training])
-        neighbours = _neighbours(known, _embedded(embed, trajectory.observations, len(trajectory)))
+        neighbors = _neighbors(known, _embedded(embed, trajectory.observations, len(trajectory)))
         invariance = None
         if augment is not None:
-            moved = _neighbours(known, _embedded(embed, augment(trajectory.observations), len(trajectory)))
-            invariance = float((moved == neighbours).mean())
-        bound = float(transfer_bound(metric, discount)[0]) if _is_discrete(trajectory, cost) else None
-        entries.append(_entry(name, metric, neighbours, threshold, bound, invariance))
+            moved = _neighbors(known, _embedded(embed, augment(trajectory.observations), len(trajectory)))
+            invariance = float((moved == neighbors).mean())
+        # Distances of truncated episodes are lower bounds, which bound nothing.
+        whole = all(one.terminated for one in (*training, trajectory))
+        bound = float(transfer_bound(metric, discount)[0]) if whole and _is_discrete(trajectory, cost) else None
+        entries.append(_entry(name, metric, neighbors, threshold, bound, invariance))
     return Diagnosis(tuple(entries), threshold)
 
 
 def _entry(
     name: str,
     metric: FloatArray,
-    neighbours: NDArray[np.int64],
+    neighbors: NDArray[np.int64],
     threshold: float,
     bound: float | None,
     invariance: float | None,
 ) -> EnvironmentDiagnosis:
     nearest = metric.min(axis=0)
-    regrets = metric[neighbours, np.arange(metric.shape[1])] - nearest
+    regrets = metric[neighbors, np.arange(metric.shape[1])] - nearest
     return EnvironmentDiagnosis(
         name,
         metric.shape[1],
@@ -162,7 +167,7 @@ def _embedded(embed: Embed, observations: NDArray[Any], states: int) -> NDArray[
     return embeddings
 
 
-def _neighbours(known: NDArray[Any], embeddings: NDArray[Any]) -> NDArray[np.int64]:
+def _neighbors(known: NDArray[Any], embeddings: NDArray[Any]) -> NDArray[np.int64]:
     """The nearest training state to each embedding, [m]."""
     return np.asarray(cosine_distance(known, embeddings).argmin(axis=0), dtype=np.int64)
 
@@ -170,9 +175,7 @@ def _neighbours(known: NDArray[Any], embeddings: NDArray[Any]) -> NDArray[np.int
 def _is_discrete(trajectory: Trajectory, cost: TrajectoryCost) -> bool:
     """Whether the metric is built on total variation, which Theorem 1 asks for."""
     actions = trajectory.actions
-    return cost is behaviour_cost and (
-        trajectory.policies is not None or (actions is not None and is_discrete(actions))
-    )
+    return cost is behavior_cost and (trajectory.policies is not None or (actions is not None and is_discrete(actions)))
 
 
 def _row(one: EnvironmentDiagnosis) -> tuple[str, ...]:

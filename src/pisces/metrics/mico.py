@@ -1,4 +1,4 @@
-"""MICo's distance: the cheap comparator that couples next states independently."""
+"""MICo distance, which couples next states independently."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost, reward_difference
-from pisces.metrics.markov import MetricResult, cost_table
-from pisces.metrics.markov_chain import Chain
-from pisces.metrics.mdp import FiniteMDP, reward_rounding
-from pisces.metrics.planning import given_or_optimal
+from pisces.metrics.exact.chain import Chain
+from pisces.metrics.exact.metrics import resolve_policies
+from pisces.metrics.exact.problem import MetricResult, cost_table
+from pisces.metrics.mdp.finite_mdp import FiniteMDP, reward_rounding
 from pisces.validation import check_tolerance
 
 FloatArray = NDArray[np.float64]
@@ -19,10 +19,11 @@ FloatArray = NDArray[np.float64]
 
 def mico_distance(
     mdp_x: FiniteMDP,
-    policy_x: ArrayLike | None,
-    mdp_y: FiniteMDP,
-    policy_y: ArrayLike | None,
+    mdp_y: FiniteMDP | None = None,
+    *,
     discount: float,
+    policy_x: ArrayLike | None = None,
+    policy_y: ArrayLike | None = None,
     cost: Cost = reward_difference,
     tolerance: float = 1e-6,
 ) -> MetricResult:
@@ -34,10 +35,10 @@ def mico_distance(
 
     Args:
         mdp_x: the first MDP, n states.
-        policy_x: its policy; None for the optimal one.
-        mdp_y: the second MDP, m states.
-        policy_y: its policy; None for the optimal one.
+        mdp_y: the second MDP, m states; None for `mdp_x`.
         discount: in [0, 1).
+        policy_x: policy of `mdp_x` [n, A] (or actions [n]); None for the optimal one.
+        policy_y: policy of `mdp_y` [m, A]; None for the optimal one, or for `policy_x` if `mdp_y` is None.
         cost: cost of every pair of expected rewards, given as arrays [n] and [m].
         tolerance: certified error at which to stop.
 
@@ -45,14 +46,14 @@ def mico_distance(
         Distances [n, m] with a certified error.
     """
     check_tolerance(tolerance)
-    x, y = given_or_optimal(policy_x, mdp_x, discount), given_or_optimal(policy_y, mdp_y, discount)
+    mdp_y, x, y = resolve_policies(mdp_x, mdp_y, policy_x, policy_y, discount)
     costs = cost_table(cost, mdp_x.policy_rewards(x), mdp_y.policy_rewards(y))
     rows_x, rows_y = _matrix(mdp_x.policy_chain(x)), _matrix(mdp_y.policy_chain(y))
     return _iterate(rows_x, rows_y, costs, float(discount), tolerance, reward_rounding(mdp_x, mdp_y))
 
 
 def _matrix(chain: Chain) -> scipy.sparse.csr_array:
-    return scipy.sparse.csr_array(chain.arrays[::-1], shape=(chain.states, chain.states))
+    return scipy.sparse.csr_array(chain.rows[::-1], shape=(chain.n_states, chain.n_states))
 
 
 def _iterate(
@@ -64,7 +65,7 @@ def _iterate(
     cost_rounding: float,
 ) -> MetricResult:
     # T(U + constant) = T(U) + discount * constant, so the middle of the residual is removed at once, and the error is
-    # half its range: chains that forget their start need few sweeps even near discount 1.
+    # half its range: chains that mix fast need few sweeps even near discount 1.
     distance, iterations = costs.copy(), 0
     while True:
         image = costs + discount * (rows_y @ (rows_x @ distance).T).T

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numba
@@ -42,32 +41,6 @@ def sequence_metric(cost: ArrayLike, discount: float, last: Last = "self-loop") 
         costs.reshape(-1, *costs.shape[-2:]), float(discount), factor, distance.reshape(-1, *costs.shape[-2:])
     )
     return distance
-
-
-def sequence_metrics(costs: Sequence[ArrayLike], discount: float, last: Last = "self-loop") -> list[FloatArray]:
-    """Metrics of many pairs of trajectories of any lengths; pairs of equal shape are solved together.
-
-    Args:
-        costs: one cost matrix [n_k, m_k] per pair.
-        discount: in [0, 1).
-        last: what follows the last pair; see `sequence_metric`.
-
-    Returns:
-        One distance matrix [n_k, m_k] per pair, in the order of `costs`.
-    """
-    _last_factor(discount, last)
-    matrices = [np.asarray(cost, dtype=np.float64) for cost in costs]
-    wrong = [matrix.shape for matrix in matrices if matrix.ndim != 2]
-    if wrong:
-        raise UserError(f"expected one cost matrix [n, m] per pair, got one of shape {wrong[0]}")
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for index, matrix in enumerate(matrices):
-        groups.setdefault(matrix.shape, []).append(index)
-    distances: dict[int, FloatArray] = {}
-    for indices in groups.values():
-        solved = sequence_metric(np.stack([matrices[index] for index in indices]), discount, last)
-        distances |= dict(zip(indices, solved, strict=True))
-    return [distances[index] for index in range(len(matrices))]
 
 
 def _last_factor(discount: float, last: str) -> float:

@@ -1,4 +1,4 @@
-"""An approximate solver: all transports at once by entropic regularisation, in torch, with bounds on the truth."""
+"""Approximate solver: all transports at once by entropic regularization, in torch, with bounds on the exact metric."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost, total_variation
-from pisces.metrics.markov import MetricResult, cost_table
-from pisces.metrics.markov_chain import Chain
-from pisces.metrics.mdp import FiniteMDP
-from pisces.metrics.planning import given_or_optimal
+from pisces.metrics.exact.chain import Chain
+from pisces.metrics.exact.metrics import resolve_policies
+from pisces.metrics.exact.problem import MetricResult, cost_table
+from pisces.metrics.mdp.finite_mdp import FiniteMDP
 from pisces.validation import check_tolerance
 
 if TYPE_CHECKING:
@@ -26,34 +26,34 @@ PATIENCE = 10
 
 def sinkhorn_metric(
     mdp_x: FiniteMDP,
-    policy_x: ArrayLike | None,
-    mdp_y: FiniteMDP,
-    policy_y: ArrayLike | None,
+    mdp_y: FiniteMDP | None = None,
+    *,
     discount: float,
+    policy_x: ArrayLike | None = None,
+    policy_y: ArrayLike | None = None,
     cost: Cost = total_variation,
     tolerance: float = 1e-2,
-    *,
     regularization: float = 0.02,
     steps: int = 30,
     max_sweeps: int = 1000,
     device: str = "cpu",
 ) -> MetricResult:
-    """Approximate policy similarity metric for wide supports: regularised transports, certified bounds.
+    """Approximate policy similarity metric for wide supports: regularized transports, certified bounds.
 
     Each sweep runs `steps` Sinkhorn iterations per pair on d, rounds the coupling to a feasible one (an upper bound of
     W1) and the potentials to feasible ones (a lower bound), and moves d to the middle. The error is the residual of
-    both bounds over 1 - discount, so it holds for the exact metric whatever the regularisation; it is as small as the
-    regularisation allows, and may stay above the tolerance.
+    both bounds over 1 - discount, so it holds for the exact metric whatever the regularization; it is as small as the
+    regularization allows, and may stay above the tolerance.
 
     Args:
         mdp_x: the first MDP, n states.
-        policy_x: its policy; None for the optimal one.
-        mdp_y: the second MDP, m states.
-        policy_y: its policy; None for the optimal one.
+        mdp_y: the second MDP, m states; None for `mdp_x`.
         discount: in [0, 1).
+        policy_x: policy of `mdp_x` [n, A] (or actions [n]); None for the optimal one.
+        policy_y: policy of `mdp_y` [m, A]; None for the optimal one, or for `policy_x` if `mdp_y` is None.
         cost: cost of every pair of policy rows.
         tolerance: certified error at which to stop early.
-        regularization: entropic regularisation, relative to the largest distance; > 0.
+        regularization: entropic regularization, relative to the largest distance; > 0.
         steps: Sinkhorn iterations per sweep.
         max_sweeps: sweeps at most.
         device: torch device.
@@ -72,7 +72,7 @@ def sinkhorn_metric(
     except (RuntimeError, AssertionError) as problem:
         reason = str(problem).splitlines()[0]
         raise UserError(f"expected a device that torch can use, got {device!r}: {reason}") from problem
-    x, y = given_or_optimal(policy_x, mdp_x, discount), given_or_optimal(policy_y, mdp_y, discount)
+    mdp_y, x, y = resolve_policies(mdp_x, mdp_y, policy_x, policy_y, discount)
     rows = [_padded(mdp.policy_chain(policy)) for mdp, policy in ((mdp_x, x), (mdp_y, y))]
     (next_x, p), (next_y, q) = [(torch.tensor(a, device=device), torch.tensor(b, device=device)) for a, b in rows]
     costs = torch.tensor(cost_table(cost, x, y), device=device)

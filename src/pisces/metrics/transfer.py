@@ -1,4 +1,4 @@
-"""Policies carried over to the nearest states, and what the metric guarantees about them."""
+"""Transfer of policies to the nearest states, and bounds on it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost, total_variation
-from pisces.metrics.markov import MetricResult, policy_similarity_metric
-from pisces.metrics.mdp import FiniteMDP, check_policy
-from pisces.metrics.planning import discounted_sums
+from pisces.metrics.exact.metrics import policy_similarity_metric
+from pisces.metrics.exact.problem import MetricResult
+from pisces.metrics.mdp.finite_mdp import FiniteMDP, check_policy
+from pisces.metrics.mdp.planning import discounted_sums
 from pisces.validation import check_discount
 
 FloatArray = NDArray[np.float64]
@@ -21,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class Neighbors:
     """The nearest states of one MDP to each state of the other."""
 
     nearest_x: IntArray
@@ -31,14 +32,14 @@ class Neighbours:
     """For each state x, the states y by increasing distance d(x, y), [n, k]."""
 
 
-def nearest_neighbours(distance: ArrayLike, count: int = 1) -> Neighbours:
+def nearest_neighbors(distance: ArrayLike, count: int = 1) -> Neighbors:
     """The `count` nearest states in both directions of a distance matrix [n, m]; NaN counts as infinitely far."""
     matrix = _check_distance(distance)
     _check_compared(matrix, axis=1)
     if not (isinstance(count, int | np.integer) and count >= 1):
-        raise UserError(f"expected a count of neighbours >= 1, got {count!r}")
+        raise UserError(f"expected a count of neighbors >= 1, got {count!r}")
     filled = np.where(np.isnan(matrix), np.inf, matrix)
-    return Neighbours(
+    return Neighbors(
         np.argsort(filled, axis=0, kind="stable")[:count].T.copy(),
         np.argsort(filled, axis=1, kind="stable")[:, :count].copy(),
     )
@@ -64,11 +65,11 @@ def transfer_policy(distance: ArrayLike | MetricResult, policy_x: ArrayLike) -> 
 
 
 def transfer_bound(distance: ArrayLike | MetricResult, discount: float) -> FloatArray:
-    """Theorem 1 of arXiv:2101.05265: how far the transferred policy can stray from the optimal one, from each state.
+    """Bound on the divergence of the transferred policy from the optimal one (Theorem 1 of arXiv:2101.05265).
 
     E[sum_t discount^t TV(transferred(Y_t), optimal(Y_t))] <= (1 + discount) / (1 - discount) * min_x d(x, y), where d
     is the PSM with the total variation cost and Y_t follows the transferred policy from y. With a result whose
-    certified error is e, the neighbour found may be up to 2 e further than the nearest one, at every step; repeating
+    certified error is e, the neighbor found may be up to 2 e further than the nearest one, at every step; repeating
     the paper's induction with that adds e (1 + discount) / (1 - discount) to the distance.
 
     Args:
@@ -96,6 +97,7 @@ def approximation_bound(
     mdps: Sequence[FiniteMDP],
     optimal: Sequence[ArrayLike],
     approximate: Sequence[ArrayLike],
+    *,
     discount: float,
     cost: Cost = total_variation,
     tolerance: float = 1e-6,
@@ -103,7 +105,7 @@ def approximation_bound(
     """How far the PSM of approximate policies can be from the PSM of optimal ones.
 
     |d*(x, y) - d^(x, y)| <= d((x, optimal), (x, approximate)) + d((y, approximate), (y, optimal))
-    (proposition on suboptimal policies, appendix of arXiv:2101.05265); d is the generalised PSM and the cost must be a
+    (proposition on suboptimal policies, appendix of arXiv:2101.05265); d is the generalized PSM and the cost must be a
     pseudometric. The certified errors of both terms are added.
 
     Args:
@@ -123,34 +125,37 @@ def approximation_bound(
         )
     terms = []
     for mdp, exact, other in zip(mdps, optimal, approximate, strict=True):
-        diagonal = np.repeat(np.arange(mdp.states)[:, None], 2, axis=1)
-        result = policy_similarity_metric(mdp, exact, mdp, other, discount, cost, tolerance, pairs=diagonal)
+        diagonal = np.repeat(np.arange(mdp.n_states)[:, None], 2, axis=1)
+        result = policy_similarity_metric(
+            mdp, discount=discount, policy_x=exact, policy_y=other, cost=cost, tolerance=tolerance, pairs=diagonal
+        )
         terms.append(np.diagonal(result.distance) + result.error_bound)
     return np.asarray(terms[0][:, None] + terms[1][None, :])
 
 
 def augmentation_invariance(
     mdp: FiniteMDP,
-    policy: ArrayLike | None,
     augmented: FiniteMDP,
-    augmented_policy: ArrayLike | None,
     augmentation: ArrayLike,
+    *,
     discount: float,
+    policy: ArrayLike | None = None,
+    augmented_policy: ArrayLike | None = None,
     cost: Cost = total_variation,
     tolerance: float = 1e-6,
 ) -> FloatArray:
-    """How much an augmentation changes optimal behaviour: d*(x, psi(x)) for every state x.
+    """How much an augmentation changes optimal behavior: d*(x, psi(x)) for every state x.
 
-    Zero where the augmented state calls for the same behaviour now and later (proposition on data augmentation,
+    Zero where the augmented state requires the same behavior now and later (proposition on data augmentation,
     appendix of arXiv:2101.05265).
 
     Args:
         mdp: the MDP, n states.
-        policy: its policy; None for the optimal one.
         augmented: the MDP of augmented states.
-        augmented_policy: its policy; None for the optimal one.
         augmentation: psi, the state of `augmented` that each state becomes, integers [n].
         discount: in [0, 1).
+        policy: policy of `mdp`; None for the optimal one.
+        augmented_policy: policy of `augmented`; None for the optimal one.
         cost: cost between policies.
         tolerance: certified error of the distances.
 
@@ -158,10 +163,19 @@ def augmentation_invariance(
         The distances, [n].
     """
     psi = np.asarray(augmentation)
-    if psi.shape != (mdp.states,) or not np.issubdtype(psi.dtype, np.integer):
-        raise UserError(f"expected the augmentation as {mdp.states} integers, got {psi.dtype} {list(psi.shape)}")
-    pairs = np.stack([np.arange(mdp.states), psi], axis=1)
-    result = policy_similarity_metric(mdp, policy, augmented, augmented_policy, discount, cost, tolerance, pairs=pairs)
+    if psi.shape != (mdp.n_states,) or not np.issubdtype(psi.dtype, np.integer):
+        raise UserError(f"expected the augmentation as {mdp.n_states} integers, got {psi.dtype} {list(psi.shape)}")
+    pairs = np.stack([np.arange(mdp.n_states), psi], axis=1)
+    result = policy_similarity_metric(
+        mdp,
+        augmented,
+        discount=discount,
+        policy_x=policy,
+        policy_y=augmented_policy,
+        cost=cost,
+        tolerance=tolerance,
+        pairs=pairs,
+    )
     return np.asarray(result.distance[pairs[:, 0], pairs[:, 1]])
 
 

@@ -8,35 +8,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from pisces.envs.grids import GRID_HEIGHTS, GRID_POSITIONS
+from pisces.reports.results import StoredRun
 
-SOLVED, UNSOLVED, TRAINING = "#e3c9a0", "#111111", "#c0392b"
 LINE_COLORS = ("#7a7a7a", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-"""Colours that stay apart for colour-blind readers (Okabe and Ito's, grey first for the baseline)."""
+"""Colors that stay apart for color-blind readers (Okabe and Ito's, gray first for the baseline)."""
+
+FloatArray = NDArray[np.float64]
 
 
-def solved_grid(result: Mapping[str, Any], title: str, color: str | None = None) -> Figure:
-    """Draws which of the 286 tasks a run solved: beige solved, black not, T on training tasks (Fig. 3 of the paper)."""
-    figure = Figure(figsize=(6.2, 2.9), layout="constrained")
-    axes = figure.subplots()
-    color = color or result["tasks"][0][2]
-    draw_tiles(axes, solved_tiles(result, color))
-    draw_training(axes, result, color)
-    axes.set_title(plain_text(title), fontsize=10)
-    return figure
-
-
-def solved_tiles(result: Mapping[str, Any], color: str) -> NDArray[np.float64]:
-    """Which tasks of one colour a run solved, [11 heights, 26 positions]."""
-    tiles = np.zeros((len(GRID_HEIGHTS), len(GRID_POSITIONS)))
-    for (position, height, task_color), solved in zip(result["tasks"], result["solved"], strict=True):
-        if task_color == color:
-            tiles[height - GRID_HEIGHTS[0], position - GRID_POSITIONS[0]] = int(solved)
-    return tiles
+def curve_matrix(runs: Sequence[StoredRun], value: str, clock: str = "iteration") -> tuple[FloatArray, FloatArray]:
+    """Returns the evaluations that all runs share: their iterations or steps [k], and the values by run, [n, k]."""
+    curves = [{row[clock]: row[value] for row in run.curve if clock in row and value in row} for run in runs]
+    shared = sorted(set.intersection(*(set(curve) for curve in curves)))
+    return np.array(shared, dtype=np.float64), np.array([[curve[i] for i in shared] for curve in curves])
 
 
 def plain_text(text: str) -> str:
@@ -44,34 +31,10 @@ def plain_text(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def draw_training(axes: Any, result: Mapping[str, Any], color: str) -> None:
-    """Marks a run's training tasks of one colour with T."""
-    for task in result["train_tasks"]:
-        if task["color"] == color:
-            axes.text(
-                task["obstacle_position"], task["floor_height"], "T", color=TRAINING, ha="center", va="center",
-                fontsize=9, fontweight="bold",
-            )  # fmt: skip
-
-
 def plain_axes(axes: Any) -> None:
     """A light grid, and no frame at the top and right."""
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def draw_tiles(axes: Any, tiles: NDArray[np.float64]) -> None:
-    """Draws a grid of tasks, heights upwards and positions to the right, values from 0 (black) to 1 (beige)."""
-    extent = (GRID_POSITIONS[0] - 0.5, GRID_POSITIONS[-1] + 0.5, GRID_HEIGHTS[0] - 0.5, GRID_HEIGHTS[-1] + 0.5)
-    axes.imshow(tiles, origin="lower", extent=extent, cmap=ListedColormap([UNSOLVED, SOLVED]), vmin=0, vmax=1)
-    axes.set_xticks(np.arange(*extent[:2]), minor=True)
-    axes.set_yticks(np.arange(*extent[2:]), minor=True)
-    axes.grid(which="minor", color="#888888", linewidth=0.4)
-    axes.tick_params(which="minor", length=0)
-    axes.set_xticks(range(20, 46, 5))
-    axes.set_yticks(range(10, 21, 5))
-    axes.set_xlabel("obstacle position")
-    axes.set_ylabel("floor height")
 
 
 def learning_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]], value: str, label: str) -> Figure:

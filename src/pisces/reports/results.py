@@ -1,55 +1,26 @@
-"""Results of finished runs, wherever they lie below some folders."""
+"""Results of finished runs below some folders."""
 
 from __future__ import annotations
 
 import gc
 import json
-import math
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import orjson
 
-from pisces.envs.grids import all_tasks
-from pisces.envs.jumping import AGENT_WIDTH
-from pisces.errors import UserError
-from pisces.experiments.distracting import DistractingConfig
-from pisces.experiments.grid_transfer import GridConfig
-from pisces.experiments.jumping import JumpingConfig
-from pisces.experiments.lqr import LQRConfig
-from pisces.experiments.store import CHECKPOINT, RESULT, RUN_INFO
+from pisces.errors import UserError, unknown_name
+from pisces.experiments.experiment import Experiment
+from pisces.runs.measure import Measure
+from pisces.runs.store import CHECKPOINT, RESULT, RUN_INFO, check_schema
 
-HEADLINES: Mapping[str, str] = {
-    "test_solved_percent": "jumping",
-    "red_test_solved_percent": "jumping",
-    "error": "lqr",
-    "test_return": "distracting",
-    "test_levels_percent": "grid",
-}
-"""The number that a result is judged by, and the experiment that it tells of."""
-CONFIGS: Mapping[str, type] = {
-    "jumping": JumpingConfig,
-    "lqr": LQRConfig,
-    "distracting": DistractingConfig,
-    "grid": GridConfig,
-}
-GRID_NUMBERS = ("train_levels_percent", "validation_levels_percent", "test_levels_percent")
-TASK_KEYS = {"obstacle_position", "floor_height", "color"}
-
-
-@dataclass(frozen=True)
-class Results:
-    """What a folder holds."""
-
-    rows: tuple[dict[str, Any], ...]
-    """The results, in the order of their paths."""
-    damaged: tuple[Path, ...]
-    """Result files that could not be read; they are left alone."""
+Experiments = Mapping[str, Experiment[Any]]
 
 
 @dataclass(frozen=True)
@@ -58,33 +29,49 @@ class StoredRun:
 
     folder: Path
     """Its run folder."""
+    experiment: Experiment[Any]
+    """Its experiment."""
+    config: Any
+    """Its config."""
     result: dict[str, Any]
     """Its result file."""
 
-    @property
-    def config(self) -> dict[str, Any]:
-        """Its config."""
-        config: dict[str, Any] = self.result["config"]
-        return config
+    def __getitem__(self, name: str) -> Any:
+        return self.result[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.result
 
     @property
-    def headline(self) -> str:
-        """The name of the number that it is judged by."""
-        return next(name for name in HEADLINES if name in self.result)
+    def measure(self) -> Measure:
+        """Its headline measure."""
+        measure = self.experiment.measure(self.result)
+        assert measure is not None  # `read_runs` leaves others out
+        return measure
 
     @property
-    def experiment(self) -> str:
-        """The experiment's name."""
-        return HEADLINES[self.headline]
+    def value(self) -> float:
+        """The value of its headline measure."""
+        return float(self.result[self.measure.name])
+
+    @property
+    def curve(self) -> list[dict[str, Any]]:
+        """Its evaluations during training."""
+        rows: list[dict[str, Any]] = self.result.get("curve", [])
+        return rows
 
     @cached_property
     def setting(self) -> str:
-        """The config without the seed, as canonical JSON: runs that agree in it differ by chance alone.
+        """The config without the seed, as canonical JSON: runs that agree in it differ by chance alone."""
+        identity = {
+            name: value for name, value in self.config.identity().items() if name not in self.config.seed_fields
+        }
+        return json.dumps(identity, sort_keys=True)
 
-        Settings that were not there yet when a run was made have the defaults that keep it what it was.
-        """
-        rest = {name: value for name, value in self.config.items() if name not in ("seed", "seeds")}
-        return json.dumps(_with_defaults(rest, CONFIGS[self.experiment]), sort_keys=True)
+    @property
+    def label(self) -> str:
+        """Names the run in one line."""
+        return f"{self.config.label}, seed {self.config.seed}"
 
     @property
     def has_checkpoint(self) -> bool:
@@ -93,10 +80,10 @@ class StoredRun:
 
     @cached_property
     def version(self) -> str | None:
-        """The version of pisces that ran it, if it was written down."""
+        """The version of pisces that ran it, if it was recorded."""
         try:
             info = json.loads((self.folder / RUN_INFO).read_text())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return str(info["pisces"]) if isinstance(info, dict) and "pisces" in info else None
 
@@ -106,72 +93,102 @@ class StoredRuns:
     """The runs below some folders."""
 
     runs: tuple[StoredRun, ...]
-    """The finished runs, each config once, sorted by setting and seed."""
+    """The finished runs, each config once, sorted by experiment, setting and seed."""
     skipped: tuple[str, ...] = ()
     """One line per result file that was left out: its path and why."""
 
     def of(self, experiment: str) -> list[StoredRun]:
-        """The runs of one experiment."""
-        return [run for run in self.runs if run.experiment == experiment]
+        """Returns the runs of one experiment."""
+        return [run for run in self.runs if run.experiment.name == experiment]
+
+    def by_experiment(self) -> dict[str, list[StoredRun]]:
+        """Returns the runs by experiment."""
+        return {name: self.of(name) for name in dict.fromkeys(run.experiment.name for run in self.runs)}
+
+    def by_setting(self) -> list[list[StoredRun]]:
+        """Returns runs that differ in their seeds alone together, in the order of their experiments."""
+        groups: dict[tuple[str, str], list[StoredRun]] = {}
+        for run in self.runs:
+            groups.setdefault((run.experiment.name, run.setting), []).append(run)
+        names = list(self.by_experiment())
+
+        def place(group: list[StoredRun]) -> tuple[Any, ...]:
+            run = group[0]
+            changed = run.experiment.cell(run.config) is None
+            return names.index(run.experiment.name), changed, run.experiment.order(run.config), run.setting
+
+        return sorted(groups.values(), key=place)
 
     def versions(self) -> dict[str, int]:
-        """How many runs each version of pisces made, as far as it is known."""
+        """Returns how many runs each version of pisces made, as far as it was recorded."""
         return dict(sorted(Counter(run.version for run in self.runs if run.version is not None).items()))
 
 
-def read_results(*roots: Path) -> Results:
-    """Reads all result files below the given folders."""
-    contents = _read_all(_result_files(roots))
-    rows = tuple(content for content in contents.values() if content is not None)
-    return Results(rows, tuple(path for path, content in contents.items() if content is None))
-
-
-def read_runs(roots: Sequence[Path]) -> StoredRuns:
+def read_runs(roots: Sequence[Path], experiments: Experiments) -> StoredRuns:
     """Reads all finished runs below the given folders; a run that lies in several of them counts once.
 
-    Files that can't be used are named and left alone.
+    Args:
+        roots: folders with run folders anywhere below them.
+        experiments: the experiments by name.
+
+    Returns:
+        The runs. Files that cannot be used are listed with the reason and left alone.
     """
     for root in roots:
         if not root.is_dir():
-            raise UserError(f"expected a folder of runs, got {str(root)!r}, which is not a folder")
-    chosen: dict[tuple[str, str, str], StoredRun] = {}
+            raise UserError(f"{str(root)!r} is not a folder")
+    chosen: dict[tuple[str, str, int], StoredRun] = {}
     skipped = []
     for path, content in _read_all(_result_files(roots)).items():
-        for result in [None] if content is None else _single_runs(content):
-            problem = "not a readable result" if result is None else _problem(result)
-            if result is None or problem is not None:
+        try:
+            runs = _runs_of(path, content, experiments)
+        except UserError as error:
+            skipped.append(f"{path}: {error}")
+            continue
+        for run in runs:
+            problem = _problem(run)
+            if problem is not None:
                 skipped.append(f"{path}: {problem}")
                 continue
-            run = StoredRun(path.parent, result)
-            key = (run.experiment, run.setting, str(run.config["seed"]))
+            key = (run.experiment.name, run.setting, run.config.seed)
             if key not in chosen or (run.has_checkpoint and not chosen[key].has_checkpoint):
                 chosen[key] = run
-    order = sorted(chosen.values(), key=lambda run: (run.experiment, run.setting, int(run.config["seed"])))
-    return StoredRuns(tuple(order), tuple(skipped))
+    order = list(experiments)
+    ordered = sorted(chosen.values(), key=lambda run: (order.index(run.experiment.name), run.setting, run.config.seed))
+    return StoredRuns(tuple(ordered), tuple(skipped))
 
 
-def _with_defaults(stored: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    """A stored config with the entries of its class, and of the classes within it, that it lacks."""
-    plain, nested = _defaults(kind)
-    values = {**plain, **stored}
-    known = {name: values[name] for name in nested if isinstance(values.get(name), dict)}
-    return values | {name: _with_defaults(value, nested[name]) for name, value in known.items()}
+def _runs_of(path: Path, content: dict[str, Any] | None, experiments: Experiments) -> list[StoredRun]:
+    if content is None:
+        raise UserError("not a readable result")
+    check_schema(content, path)
+    name = content.get("experiment")
+    if not isinstance(name, str) or name not in experiments:
+        raise unknown_name("experiment", name, experiments)
+    experiment = experiments[name]
+    try:
+        results = experiment.split(content)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise UserError(f"not a result of {name}: {error}") from error
+    if not results:
+        raise UserError("it holds no runs")
+    made = [(experiment.config_class.from_dict(result["config"]), result) for result in results]
+    return [StoredRun(path.parent, experiment, config, result) for config, result in made]
 
 
-@cache
-def _defaults(kind: type) -> tuple[dict[str, Any], dict[str, type]]:
-    """The defaults of a config's fields, and those fields that are dataclasses themselves."""
-    known = fields(kind)
-    hints = get_type_hints(kind)
-    plain = {field.name: field.default for field in known if field.default is not MISSING}
-    return plain, {field.name: hints[field.name] for field in known if is_dataclass(hints[field.name])}
-
-
-@cache
-def task_rows(colors: bool) -> list[list[Any]]:
-    """The tasks of a result with or without colours, as result files list them: [position, height, color]."""
-    chosen = ("red", "green") if colors else ("white",)
-    return [[task.obstacle_position, task.floor_height, color] for color in chosen for task in all_tasks()]
+def _problem(run: StoredRun) -> str | None:
+    """Says why a result cannot be shown, None if it can."""
+    problem = run.experiment.problem(run.result, run.config)
+    if problem is not None:
+        return problem
+    measure = run.experiment.measure(run.result)
+    if measure is None:
+        return f"it has no {' or '.join(measure.name for measure in run.experiment.measures)}"
+    numbers = [name for name in run.result if name == measure.name or name.endswith(("_percent", "_return"))]
+    wrong = [name for name in numbers if not is_number(run.result[name])]
+    if wrong:
+        return f"{wrong[0]} is not a finite number"
+    return None if _is_curve(run.result.get("curve", [])) else "its curve is not a list of rows of numbers"
 
 
 def _result_files(roots: Iterable[Path]) -> list[Path]:
@@ -186,7 +203,7 @@ def _result_files(roots: Iterable[Path]) -> list[Path]:
 
 
 def _read_all(paths: Iterable[Path]) -> dict[Path, dict[str, Any] | None]:
-    """The content of each file; None where it isn't a result."""
+    """Returns the content of each file, None where it is not a result."""
     # Thousands of results are millions of objects, none of them garbage, which the collector would visit in vain.
     collecting = gc.isenabled()
     gc.disable()
@@ -211,84 +228,17 @@ def _read(path: Path) -> dict[str, Any] | None:
         try:
             content = orjson.loads(text)
         except ValueError:
-            content = json.loads(text)  # knows NaN, of which `_problem` can tell more
-    except (OSError, ValueError):
+            content = json.loads(text)  # reads NaN, of which `_problem` can say more
+    except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) and isinstance(content.get("config"), dict) else None
 
 
-def _single_runs(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Takes a result of several seeds, as linear control has them, apart; others stay as they are."""
-    rows = result.get("runs")
-    if any(name in result for name in HEADLINES) or not isinstance(rows, list) or not rows:
-        return [result]
-    if not all(isinstance(row, dict) and "seed" in row for row in rows):
-        return [result]
-    return [{**row, "runs": [row], "config": {**result["config"], "seed": row["seed"]}} for row in rows]
-
-
-def _problem(result: Mapping[str, Any]) -> str | None:
-    """Says what a result lacks, or None if it is whole."""
-    headline = next((name for name in HEADLINES if name in result), None)
-    if headline is None:
-        return f"none of {', '.join(HEADLINES)} in it; a result of another version?"
-    wrong = [name for name in result if name == headline or name.endswith("solved_percent")]
-    wrong = [name for name in wrong if not _is_number(result[name])]
-    if headline == "error" and result["error"] is None:
-        return f"seed {result['config'].get('seed')} is unstable in the unseen environment: no finite error to show"
-    if wrong:
-        return f"expected a finite number as {wrong[0]}"
-    config = result["config"]
-    if not isinstance(config.get("method"), str) or not isinstance(config.get("seed"), int):
-        return "a config without method and seed"
-    problems = {"jumping": _jumping_problem, "distracting": _distracting_problem, "grid": _grid_problem}
-    check = problems.get(HEADLINES[headline])
-    return None if check is None else check(result)
-
-
-def _grid_problem(result: Mapping[str, Any]) -> str | None:
-    wrong = [name for name in GRID_NUMBERS if not _is_number(result.get(name))]
-    return f"expected a finite number as {wrong[0]}" if wrong else None
-
-
-def _distracting_problem(result: Mapping[str, Any]) -> str | None:
-    config, protocol = result["config"], result["config"].get("protocol")
-    if protocol is None:
-        return None  # too little to stand in tables, enough for the list of runs
-    if not all(isinstance(config.get(name), str) for name in ("task", "init", "preset")):
-        return "a config without task, init and preset"
-    if not isinstance(protocol, dict) or not all(_is_number(protocol.get(name)) for name in ("steps", "frame_size")):
-        return "a protocol without steps and frame_size"
-    if not _is_number(result.get("train_return")):
-        return "expected a finite number as train_return"
-    return None if _is_curve(result.get("curve", [])) else "expected rows of numbers in curve"
-
-
-def _jumping_problem(result: Mapping[str, Any]) -> str | None:
-    config = result["config"]
-    if not isinstance(config.get("grid"), str) or not isinstance(config.get("settings", {}), dict):
-        return "a config without grid and settings"
-    lists = [result.get(name) for name in ("tasks", "actions", "train_tasks")] + [result.get("curve", [])]
-    if not all(isinstance(value, list) for value in lists) or not isinstance(result.get("solved"), str):
-        return "tasks, solved, actions or train_tasks is missing; a result of another version?"
-    expected = task_rows(bool(config.get("colors")))
-    if result["tasks"] != expected:
-        return f"expected the {len(expected)} tasks of this version, got {len(result['tasks'])} others"
-    lengths = [position - AGENT_WIDTH + 1 for position, _, _ in expected]
-    if len(result["solved"]) != len(expected) or [len(str(actions)) for actions in result["actions"]] != lengths:
-        return "expected one solved flag per task and one action per state before its obstacle"
-    if set(result["solved"]) - set("01") or set("".join(map(str, result["actions"]))) - set("01"):
-        return "expected solved and actions as strings of 0 and 1"
-    if not all(isinstance(row, dict) and row.keys() >= TASK_KEYS for row in result["train_tasks"]):
-        return "expected train_tasks with obstacle_position, floor_height and color"
-    if not _is_curve(result.get("curve", [])):
-        return "expected rows of numbers in curve"
-    return None if _is_number(config.get("epsilon") or 0) else "expected a number as epsilon"
-
-
 def _is_curve(rows: Any) -> bool:
-    return isinstance(rows, list) and all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in rows)
+    return isinstance(rows, list) and all(isinstance(row, dict) and all(map(is_number, row.values())) for row in rows)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+def is_number(value: Any) -> bool:
+    """Whether a JSON value is a finite number."""
+    # Not math.isfinite, which raises for integers beyond the range of floats.
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max

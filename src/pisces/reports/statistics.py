@@ -58,10 +58,6 @@ class Scores:
         """The runs of each task, in the order of `tasks`."""
         return [np.asarray(values, dtype=np.float64) for values in self.runs.values()]
 
-    def summaries(self) -> dict[str, Summary]:
-        """What each task's runs say."""
-        return {task: summarize(values) for task, values in self.runs.items()}
-
 
 @dataclass(frozen=True)
 class Interval:
@@ -94,7 +90,7 @@ class Summary:
 
 
 def summarize(values: Sequence[float]) -> Summary:
-    """Summarises the runs of one task."""
+    """Summarizes the runs of one task."""
     runs = _runs(values)
     deviation = float(np.std(runs, ddof=1)) if len(runs) > 1 else float("nan")
     return Summary(
@@ -108,7 +104,7 @@ def summarize(values: Sequence[float]) -> Summary:
 
 
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Student's interval of the mean over the runs of one task; None for a single run, which says nothing of spread.
+    """Confidence interval (t) of the mean over the runs of one task, 95 % by default; None for a single run.
 
     It is wide for few runs, as it must be; a bootstrap of few runs is too narrow.
     """
@@ -128,11 +124,6 @@ def mean(scores: Scores) -> float:
 def median(scores: Scores) -> float:
     """Median of all runs of all tasks."""
     return float(np.median(np.concatenate(scores.arrays())))
-
-
-def median_of_task_means(scores: Scores) -> float:
-    """Median over tasks of the mean over each task's runs."""
-    return float(np.median([runs.mean() for runs in scores.arrays()]))
 
 
 def interquartile_mean(scores: Scores) -> float:

@@ -1,18 +1,17 @@
-"""Tables in the paper's layout, from results: the paper's number beside ours."""
+"""Tables of runs, ours vs. paper."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
-from pisces.reports.paper import JUMPING, Published
+from pisces.experiments.published import Published
 from pisces.reports.statistics import mean_interval, summarize
-
-GRIDS = ("wide", "narrow", "random")
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Cell:
     confidence: float = 0.95
     """Of the interval that Markdown shows."""
     source: tuple[Any, ...] | None = None
-    """The runs behind it, e.g. method, grid, whether with colours, and epsilon."""
+    """The runs behind it, e.g. method, grid, whether with colors, and epsilon."""
     limits: tuple[float, float] = (0.0, 100.0)
     """Smallest and largest possible mean, at which intervals are cut off."""
     digits: int = 1
@@ -47,16 +46,16 @@ class Cell:
         """Mean, spread, number of seeds and interval."""
         if not self.values:
             return "–"
-        told = summarize(self.values)
+        stats = summarize(self.values)
         interval, digits = self.interval(self.confidence), self.digits
         if interval is None:
-            return f"**{told.mean:.{digits}f}**, n={told.count}"
-        spread = told.deviation if self.spread == "deviation" else told.error
+            return f"**{stats.mean:.{digits}f}**, n={stats.count}"
+        spread = stats.deviation if self.spread == "deviation" else stats.error
         ends = f"[{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
-        return f"**{told.mean:.{digits}f}** ({spread:.{digits}f}), n={told.count} {ends}"
+        return f"**{stats.mean:.{digits}f}** ({spread:.{digits}f}), n={stats.count} {ends}"
 
     def interval(self, confidence: float) -> tuple[float, float] | None:
-        """Student's interval of the mean, cut off at the limits; None for a single run."""
+        """Confidence interval (t) of the mean, cut off at the limits; None for a single run."""
         return cut_interval(self.values, confidence, self.limits)
 
 
@@ -74,6 +73,8 @@ class Table:
     """The columns."""
     rows: tuple[tuple[str | Cell, ...], ...]
     """Labels, then cells."""
+    experiment: str = ""
+    """The experiment whose runs it shows."""
 
     @property
     def filled(self) -> bool:
@@ -82,8 +83,11 @@ class Table:
 
     def markdown(self) -> str:
         """The table as Markdown, with title and note."""
-        body = markdown(self.header, ([escape_markdown(str(cell)) for cell in row] for row in self.rows))
-        return f"## {self.title}\n\n{self.note}\n\n{body}"
+        return f"## {self.title}\n\n{self.note}\n\n{self.body()}"
+
+    def body(self) -> str:
+        """The table as Markdown, without title and note."""
+        return markdown(self.header, ([escape_markdown(str(cell)) for cell in row] for row in self.rows))
 
     def csv(self) -> str:
         """The table as CSV, one line per cell."""
@@ -110,21 +114,21 @@ def csv_numbers(cell: Cell) -> list[str]:
     published = [cell.published.mean, cell.published.deviation] if cell.published else ["", ""]
     if not cell.values:
         return ["0", *[""] * 9, *map(str, published)]
-    told = summarize(cell.values)
-    numbers: list[Any] = [told.mean, told.deviation, told.error, told.median, told.interquartile_mean]
+    stats = summarize(cell.values)
+    numbers: list[Any] = [stats.mean, stats.deviation, stats.error, stats.median, stats.interquartile_mean]
     for confidence in (0.95, 0.99):
         numbers += cell.interval(confidence) or ("", "")
     shown = ["" if value != value or value == "" else f"{value:.6g}" for value in numbers]
-    return [str(told.count), *shown, *map(str, published)]
+    return [str(stats.count), *shown, *map(str, published)]
 
 
 def percent_interval(values: Sequence[float], confidence: float) -> tuple[float, float] | None:
-    """Student's interval of a mean of percentages, cut off at 0 and 100; None for a single run."""
+    """Confidence interval (t) of a mean of percentages, cut off at 0 and 100; None for a single run."""
     return cut_interval(values, confidence, (0.0, 100.0))
 
 
 def cut_interval(values: Sequence[float], confidence: float, limits: tuple[float, float]) -> tuple[float, float] | None:
-    """Student's interval of a mean, cut off at the limits; None for a single run."""
+    """Confidence interval (t) of a mean, cut off at the limits; None for a single run."""
     interval = mean_interval(values, confidence)
     return None if interval is None else (max(interval.low, limits[0]), min(interval.high, limits[1]))
 
@@ -135,44 +139,6 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
-def jumping_table(results: Iterable[Mapping[str, Any]]) -> str:
-    """Unseen tasks solved by every method on every grid, ours beside the paper's (Tables 1 and 2)."""
-    cells = group_jumping(results)
-    order = [*JUMPING, *sorted({method for method, _ in cells} - set(JUMPING))]
-    rows = []
-    for method in order:
-        if not any((method, grid) in cells for grid in GRIDS):
-            continue
-        published = JUMPING.get(method, {})
-        rows.append([f"`{method}`", *(_cell(cells.get((method, grid)), published.get(grid)) for grid in GRIDS)])
-    return markdown(["method", *(f"{grid}: ours / paper (%)" for grid in GRIDS)], rows)
-
-
-def in_order(grids: Iterable[str]) -> list[str]:
-    """Grids in the paper's order, then others."""
-    return sorted(set(grids), key=lambda grid: (GRIDS.index(grid) if grid in GRIDS else len(GRIDS), grid))
-
-
-def own_run(config: Mapping[str, Any]) -> bool:
-    """Whether a config is a method's own: the paper's preset, white obstacles, nothing changed."""
-    return config.get("preset") == "paper" and not config.get("colors") and not config.get("study")
-
-
-def group_jumping(
-    results: Iterable[Mapping[str, Any]], value: str = "test_solved_percent"
-) -> dict[tuple[str, str], list[float]]:
-    """Collects a value of the methods' own runs (paper preset, white obstacles, nothing changed) by method and grid.
-
-    A seed counts once, even if it was run with several numbers of threads, say.
-    """
-    cells: dict[tuple[str, str], dict[int, float]] = {}
-    for result in results:
-        config = result["config"]
-        if own_run(config) and value in result:
-            cells.setdefault((config["method"], config["grid"]), {})[config["seed"]] = float(result[value])
-    return {key: list(seeds.values()) for key, seeds in cells.items()}
-
-
 def escape_markdown(text: str) -> str:
     """Keeps text from run folders from breaking a Markdown table, or from being markup in it."""
     for character, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
@@ -180,12 +146,14 @@ def escape_markdown(text: str) -> str:
     return " ".join(text.split())
 
 
-def _cell(values: Sequence[float] | None, published: Published | None) -> str:
-    ours = "–" if not values else summary(values)
-    return f"{ours} / {published if published else '–'}"
+def summary(values: Sequence[float], digits: int = 1) -> str:
+    """Mean, standard deviation in parentheses, and the number of seeds; a dash without values."""
+    if not values:
+        return "–"
+    spread = f" ({stdev(values):.{digits}f})" if len(values) > 1 and math.isfinite(mean(values)) else ""
+    return f"**{mean(values):.{digits}f}**{spread}, n={len(values)}"
 
 
-def summary(values: Sequence[float]) -> str:
-    """Mean, standard deviation in parentheses, and the number of seeds."""
-    spread = f" ({stdev(values):.1f})" if len(values) > 1 else ""
-    return f"**{mean(values):.1f}**{spread}, n={len(values)}"
+def paired_difference(values: Sequence[float], limits: tuple[float, float]) -> Cell:
+    """The cell of differences on the same seeds."""
+    return Cell(tuple(values), limits=limits, compared=False)

@@ -1,4 +1,4 @@
-"""Episodes from environments."""
+"""Collection of episodes from Gymnasium environments."""
 
 from __future__ import annotations
 
@@ -12,73 +12,94 @@ from numpy.typing import NDArray
 from pisces.errors import UserError
 from pisces.trajectories.trajectory import Trajectory
 
+Policy = Callable[[Any], Any]
+"""Maps an observation to an action."""
 BatchPolicy = Callable[[NDArray[Any]], NDArray[Any]]
 """Maps observations [n, ...] to actions [n, ...]."""
 
 
-def collect(
-    env: gym.Env[Any, Any], policy: Callable[[Any], Any], seed: int | None = None, max_steps: int = 10_000
-) -> Trajectory:
+def collect(env: gym.Env[Any, Any], policy: Policy, seed: int | None = None, max_steps: int = 10_000) -> Trajectory:
     """Plays one episode.
 
     Args:
         env: any Gymnasium environment.
         policy: maps an observation to an action.
-        seed: seeds the environment.
-        max_steps: an episode that has not ended by then is an error, since its last state would not be known.
+        seed: seeds the environment's reset.
+        max_steps: the episode is truncated after this many steps.
 
     Returns:
-        The observations before each decision, the actions and the rewards.
+        The observations before each decision, the actions, the rewards, whether the environment terminated the
+        episode, and the observation after the last decision.
     """
+    _check_steps(max_steps)
     observation, _ = env.reset(seed=seed)
-    observations, actions, rewards = [], [], []
+    record = _Record()
     for _ in range(max_steps):
-        # Copies, before others see them: environments and policies may change an array, or use it again.
-        observations.append(np.array(observation))
-        action = policy(observation)
-        actions.append(np.array(action))
+        seen = np.array(observation)
+        record.decide(seen, action := policy(observation))
         observation, reward, terminated, truncated, _ = env.step(action)
-        rewards.append(float(reward))
+        record.observe(reward, terminated, observation)
         if terminated or truncated:
-            return Trajectory(np.stack(observations), np.asarray(actions), rewards=np.asarray(rewards))
-    raise UserError(f"expected the episode to end within {max_steps} steps, got one that goes on; raise max_steps")
+            break
+    return record.trajectory()
+
+
+def collect_each(
+    environments: Sequence[gym.Env[Any, Any]],
+    policy: Policy | Sequence[Policy],
+    seed: int | None = 0,
+    max_steps: int = 10_000,
+) -> list[Trajectory]:
+    """Plays one episode in each environment, one after the other.
+
+    Args:
+        environments: Gymnasium environments.
+        policy: maps an observation to an action; one for all environments, or one per environment.
+        seed: seeds each environment's reset.
+        max_steps: episodes are truncated after this many steps.
+    """
+    policies = [policy] * len(environments) if callable(policy) else list(policy)
+    if len(policies) != len(environments):
+        raise UserError(f"expected one policy, or one for each of {len(environments)}, got {len(policies)}")
+    return [collect(env, each, seed, max_steps) for env, each in zip(environments, policies, strict=True)]
 
 
 def play_episodes(
     environments: Sequence[gym.Env[Any, Any]], policy: BatchPolicy, max_steps: int = 500, seed: int | None = None
 ) -> list[Trajectory]:
-    """Plays one episode in each environment, all at once, so that the policy is asked once per step.
+    """Plays one episode in each environment, all at once, so that the policy is called once per step.
 
     Args:
         environments: Gymnasium environments with one observation and one action space.
         policy: maps observations [n, ...] to actions [n, ...].
-        max_steps: longer episodes are cut off.
+        max_steps: episodes are truncated after this many steps, as in `collect`.
         seed: seeds each environment's reset.
     """
     check_separate(environments)
-    if not environments or max_steps < 1:
-        raise UserError(f"expected environments and at least one step, got {len(environments)} and {max_steps}")
+    _check_steps(max_steps)
+    if not environments:
+        raise UserError("expected at least one environment, got none")
     observations = [np.array(env.reset(seed=seed)[0]) for env in environments]
     records = [_Record() for _ in environments]
     running = list(range(len(environments)))
     for _ in range(max_steps):
         actions = policy(np.stack([observations[index] for index in running]))
-        going_on = []
+        still_running = []
         for index, action in zip(running, actions, strict=True):
             records[index].decide(observations[index], action)
             observation, reward, terminated, truncated, _ = environments[index].step(action)
-            records[index].rewards.append(float(reward))
             observations[index] = np.array(observation)
+            records[index].observe(reward, terminated, observation)
             if not (terminated or truncated):
-                going_on.append(index)
-        running = going_on
+                still_running.append(index)
+        running = still_running
         if not running:
             break
     return [record.trajectory() for record in records]
 
 
 def check_separate(environments: Sequence[gym.Env[Any, Any]]) -> None:
-    """Raises if an environment is there twice: its episodes would be played into each other."""
+    """Raises if an environment occurs twice: its episodes would be played into each other."""
     if len({id(env) for env in environments}) < len(environments):
         raise UserError("expected an environment of its own for each episode, got the same one twice")
 
@@ -86,17 +107,18 @@ def check_separate(environments: Sequence[gym.Env[Any, Any]]) -> None:
 def collect_vector(
     env: gym.vector.VectorEnv[Any, Any, Any], policy: BatchPolicy, seed: int | None = None, max_steps: int = 10_000
 ) -> list[Trajectory]:
-    """Plays one episode in each part of a Gymnasium vector environment; parts that have ended are ignored from there.
+    """Plays one episode in each sub-environment of a Gymnasium vector environment.
 
     Args:
         env: a vector environment, e.g. `gymnasium.make_vec(...)`.
-        policy: maps observations [n, ...] to actions [n, ...]; it is asked for ended parts too.
-        seed: seeds the environment.
-        max_steps: if an episode has not ended by then, that is an error, as in `collect`.
+        policy: maps observations [n, ...] to actions [n, ...]; it is also called for sub-environments that are done.
+        seed: seeds the environment's reset.
+        max_steps: episodes are truncated after this many steps, as in `collect`.
 
     Returns:
-        One trajectory per part; images stay in the type that the environment gives, e.g. uint8.
+        One trajectory per sub-environment; images keep the environment's type, e.g. uint8.
     """
+    _check_steps(max_steps)
     observations, _ = env.reset(seed=seed)
     if not isinstance(observations, np.ndarray):
         raise UserError(f"expected observations as one array, got {type(observations).__name__}")
@@ -106,30 +128,55 @@ def collect_vector(
         actions = np.asarray(policy(observations))
         for index in np.flatnonzero(running):
             records[index].decide(seen[index], actions[index])
-        observations, rewards, terminated, truncated, _ = env.step(actions)
+        observations, rewards, terminated, truncated, info = env.step(actions)
         for index in np.flatnonzero(running):
-            records[index].rewards.append(float(rewards[index]))
+            final = _final_observation(info, int(index), observations)
+            records[index].observe(rewards[index], terminated[index], final)
         ended = np.asarray(terminated) | np.asarray(truncated)
         running &= ~ended
         if not running.any():
-            return [record.trajectory() for record in records]
+            break
         if ended.any() and env.metadata.get("autoreset_mode") == gym.vector.AutoresetMode.DISABLED:
             observations, _ = env.reset(options={"reset_mask": ended})
-    raise UserError(f"expected all episodes to end within {max_steps} steps, got some that go on; raise max_steps")
+    return [record.trajectory() for record in records]
+
+
+def _final_observation(info: dict[str, Any], index: int, observations: NDArray[Any]) -> Any:
+    """The observation after a step; an environment that was reset within the step returns it in `info`."""
+    reset = "final_obs" in info and info["_final_obs"][index]
+    return info["final_obs"][index] if reset else observations[index]
+
+
+def _check_steps(max_steps: int) -> None:
+    if max_steps < 1:
+        raise UserError(f"max_steps must be at least 1, got {max_steps}")
 
 
 class _Record:
-    """An episode under way."""
+    """The part of an episode that has been played."""
 
     def __init__(self) -> None:
-        self.observations: list[Any] = []
-        self.actions: list[Any] = []
-        self.rewards: list[float] = []
+        self._observations: list[Any] = []
+        self._actions: list[Any] = []
+        self._rewards: list[float] = []
+        self._terminated = False
+        self._newest: Any = None
 
     def decide(self, observation: Any, action: Any) -> None:
-        """Adds a decision; its reward is to follow."""
-        self.observations.append(observation)
-        self.actions.append(np.array(action))  # a policy may use its array again, an environment may change it
+        """Adds a decision; its outcome is given to `observe`."""
+        self._observations.append(observation)
+        self._actions.append(np.array(action))  # policies may reuse the array, environments may change it
+
+    def observe(self, reward: Any, terminated: Any, observation: Any) -> None:
+        """Adds what followed the newest decision."""
+        self._rewards.append(float(reward))
+        self._terminated, self._newest = bool(terminated), np.array(observation)
 
     def trajectory(self) -> Trajectory:
-        return Trajectory(np.stack(self.observations), np.stack(self.actions), rewards=np.asarray(self.rewards))
+        return Trajectory(
+            np.stack(self._observations),
+            np.stack(self._actions),
+            rewards=np.asarray(self._rewards),
+            terminated=self._terminated,
+            final_observation=self._newest,
+        )

@@ -1,4 +1,4 @@
-"""One episode, as data."""
+"""The record of one episode."""
 
 from __future__ import annotations
 
@@ -12,39 +12,47 @@ from numpy.typing import NDArray
 from pisces.errors import UserError
 from pisces.validation import check_finite, check_probabilities, freeze, load_arrays
 
-FIELDS = ("observations", "actions", "policies", "rewards")
+STEP_FIELDS = ("observations", "actions", "policies", "rewards")
+"""Arrays with one entry per step."""
+ARRAYS = (*STEP_FIELDS, "final_observation")
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """The states of one episode and what the agent did in them; T is the number of decisions.
+    """The states of one episode and the actions taken in them; T is the number of decisions.
 
-    At least one of `actions` and `policies` must be there. The arrays are made read-only.
+    At least one of `actions` and `policies` is required. The arrays are copied and made read-only.
     """
 
     observations: NDArray[Any]
-    """What the agent saw before each decision, [T, ...]."""
+    """The observation before each decision, [T, ...]."""
     actions: NDArray[Any] | None = None
     """The actions taken: integers [T], or continuous [T, D]."""
     policies: NDArray[Any] | None = None
     """The probability of each action, [T, A]."""
     rewards: NDArray[Any] | None = None
     """The reward of each decision, [T]."""
+    terminated: bool = True
+    """Whether the environment ended the episode. False means that it was truncated, e.g. by a time limit, so that the
+    last state is not absorbing; see `pisces.metrics.trajectory_metric`."""
+    final_observation: NDArray[Any] | None = None
+    """The observation after the last decision, [...]; None if it was not recorded."""
 
     def __post_init__(self) -> None:
-        for name in FIELDS:
+        for name in ARRAYS:
             value = getattr(self, name)
-            if value is not None or name == FIELDS[0]:
+            if value is not None or name == "observations":
                 object.__setattr__(self, name, np.array(value))
-        freeze(self, FIELDS)
+        object.__setattr__(self, "terminated", bool(self.terminated))
+        freeze(self, ARRAYS)
         self._check()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        freeze(self, FIELDS)
+        freeze(self, ARRAYS)
 
     def _check(self) -> None:
-        for name in FIELDS:
+        for name in STEP_FIELDS:
             value = getattr(self, name)
             if value is not None and (value.ndim == 0 or value.dtype.kind not in "biuf"):
                 kind = "dictionaries or other objects" if value.dtype.kind == "O" else f"{value.dtype} {value.shape}"
@@ -54,10 +62,13 @@ class Trajectory:
             raise UserError("expected a trajectory of at least one state, got none")
         if self.actions is None and self.policies is None:
             raise UserError("expected actions or policies, got neither")
-        for name in FIELDS[1:]:
+        for name in STEP_FIELDS[1:]:
             value = getattr(self, name)
             if value is not None and len(value) != length:
                 raise UserError(f"expected {name} for {length} observations, got {len(value)}")
+        self._check_values()
+
+    def _check_values(self) -> None:
         if self.policies is not None:
             check_probabilities("policies", self.policies)
         if self.rewards is not None:
@@ -66,20 +77,29 @@ class Trajectory:
             check_finite("rewards", self.rewards)
         if self.actions is not None and np.issubdtype(self.actions.dtype, np.floating):
             check_finite("actions", self.actions)
+        final, shape = self.final_observation, self.observations.shape[1:]
+        if final is not None and (final.shape != shape or final.dtype.kind not in "biuf"):
+            raise UserError(f"final_observation must be numbers of shape {shape}, got {final.dtype} {final.shape}")
 
     def __len__(self) -> int:
         return len(self.observations)
 
+    def arrays(self) -> dict[str, Any]:
+        """Returns all fields that are set, as arrays by name; `Trajectory(**arrays)` is an equal trajectory."""
+        arrays = {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
+        return {**arrays, "terminated": np.array(self.terminated)}
+
     def save(self, path: str | Path) -> None:
         """Writes the trajectory as a compressed npz file."""
-        arrays = {name: getattr(self, name) for name in FIELDS if getattr(self, name) is not None}
         with Path(path).open("wb") as file:
-            np.savez_compressed(file, **arrays)
+            np.savez_compressed(file, **self.arrays())
 
     @classmethod
     def load(cls, path: str | Path) -> Trajectory:
-        """Reads a trajectory that `save` wrote; nothing is unpickled."""
-        arrays = load_arrays("a trajectory", path, FIELDS)
+        """Reads an npz file that `save` wrote; nothing is unpickled. Without `terminated`, the episode terminated."""
+        arrays = load_arrays("a trajectory", path, (*ARRAYS, "terminated"))
         if "observations" not in arrays:
             raise UserError(f"expected an array named 'observations' in {str(path)!r}, got none")
-        return cls(**arrays)
+        if arrays.get("terminated", np.array(True)).shape != ():
+            raise UserError(f"expected a single value named 'terminated' in {str(path)!r}, got an array")
+        return cls(**arrays)  # type: ignore[arg-type]  # `terminated` is converted to bool

@@ -1,0 +1,1 @@
+"""SAC with image augmentation (DrQ) for pixel control."""

@@ -1,0 +1,1 @@
+"""Imitation of expert episodes: the agent of the jumping task."""

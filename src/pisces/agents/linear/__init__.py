@@ -1,0 +1,1 @@
+"""Linear policies for linear-quadratic control."""

@@ -1,8 +1,0 @@
-"""`python -m pisces.cli`."""
-
-import sys
-
-from pisces.cli import main
-
-if __name__ == "__main__":
-    sys.exit(main())

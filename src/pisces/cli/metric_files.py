@@ -1,0 +1,190 @@
+"""Distances between the states of two trajectories or MDPs, as files and a picture."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from pisces.errors import UserError, unknown_name
+from pisces.metrics import (
+    FiniteMDP,
+    MetricResult,
+    behavior_cost,
+    bisimulation_metric,
+    l1_distance,
+    mico_distance,
+    pi_bisimulation_metric,
+    policy_similarity_metric,
+    reward_difference,
+    total_variation,
+    trajectory_metric,
+)
+from pisces.metrics.mdp.finite_mdp import FILE_KEYS
+from pisces.metrics.sequence import Last
+from pisces.metrics.trajectory import TrajectoryCost
+from pisces.reports.figures import heat_map
+from pisces.trajectories import Trajectory
+
+FloatArray = NDArray[np.float64]
+MDP_METRICS: dict[str, Callable[..., MetricResult]] = {
+    "psm": policy_similarity_metric,
+    "pi-bisimulation": pi_bisimulation_metric,
+    "bisimulation": bisimulation_metric,
+    "mico": mico_distance,
+}
+"""The metrics between MDPs by name."""
+
+
+@dataclass(frozen=True)
+class MetricReport:
+    """Distances and what follows from them."""
+
+    distance: FloatArray
+    """Distances, [n, m]."""
+    name: str
+    """The metric's name, or that of the cost it is built on."""
+    error_bound: float = 0.0
+    """Certified error of every distance."""
+
+    @property
+    def nearest(self) -> NDArray[np.int64]:
+        """For each state of x, the nearest state of y (the first one if there are several), [n]."""
+        return np.asarray(self.distance.argmin(axis=1), dtype=np.int64)
+
+    def write(self, out: Path, name_x: str, name_y: str) -> list[Path]:
+        """Writes the distances (npz), the nearest neighbors (csv) and the heat map (png)."""
+        if out.exists() and not out.is_dir():
+            raise UserError(f"expected an output folder, got {str(out)!r}, which is a file")
+        out.mkdir(parents=True, exist_ok=True)
+        paths = [out / "distance.npz", out / "nearest.csv", out / "heat_map.png"]
+        np.savez_compressed(
+            paths[0], distance=self.distance, nearest=self.nearest, error_bound=np.float64(self.error_bound)
+        )
+        rows = (f"{i},{j},{self.distance[i, j]:.9g}" for i, j in enumerate(self.nearest))
+        paths[1].write_text("state_x,nearest_state_y,distance\n" + "\n".join(rows) + "\n")
+        heat_map(self.distance, self.name, f"state of {name_x}", f"state of {name_y}").savefig(paths[2], dpi=130)
+        return paths
+
+
+def compare_files(
+    x: Path, y: Path, discount: float, metric: str, cost: str, last: Last | None, tolerance: float | None
+) -> MetricReport:
+    """Measures distances between two files, both of trajectories or both of MDPs; see the functions below."""
+    if is_mdp_file(x) and is_mdp_file(y):
+        if cost != "auto" or last is not None:
+            raise UserError("expected --metric for MDP files, got --cost or --last, which are for trajectories")
+        mdp_x = FiniteMDP.load(x)
+        mdp_y = mdp_x if x.resolve() == y.resolve() else FiniteMDP.load(y)
+        found = compare_mdps(mdp_x, mdp_y, discount, metric, 1e-6 if tolerance is None else tolerance)
+        return MetricReport(found.distance, metric, found.error_bound)
+    if is_mdp_file(x) != is_mdp_file(y):
+        raise UserError(f"expected two trajectories or two MDPs, got one of each: {str(x)!r} and {str(y)!r}")
+    if metric != "psm":
+        raise UserError(
+            f"expected an MDP file for the metric {metric!r}, got trajectories; for rewards use --cost reward"
+        )
+    if tolerance is not None:
+        raise UserError("expected no --tolerance for trajectories, whose distances are exact; it is for MDP files")
+    return compare_trajectories(Trajectory.load(x), Trajectory.load(y), discount, cost, last)
+
+
+def compare_mdps(mdp_x: FiniteMDP, mdp_y: FiniteMDP, discount: float, metric: str, tolerance: float) -> MetricResult:
+    """Computes a metric between MDPs by its name, for optimal policies, with a progress bar (MICo has none)."""
+    if metric not in MDP_METRICS:
+        raise unknown_name("metric", metric, MDP_METRICS)
+    function = MDP_METRICS[metric]
+    if metric == "mico":
+        return function(mdp_x, mdp_y, discount=discount, tolerance=tolerance)
+    with ErrorBar(tolerance) as bar:
+        return function(mdp_x, mdp_y, discount=discount, tolerance=tolerance, progress=bar.update)
+
+
+def is_mdp_file(path: Path) -> bool:
+    """Returns whether an npz file holds the arrays of an MDP (as opposed to, say, a trajectory)."""
+    if not path.is_file() or not zipfile.is_zipfile(path):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {Path(name).stem for name in archive.namelist()}
+    except (zipfile.BadZipFile, RuntimeError):
+        return False  # the loader says what is wrong with it
+    return {"transitions", "rewards"} <= names or set(FILE_KEYS) <= names
+
+
+class ErrorBar:
+    """A progress bar that shows how many orders of magnitude the certified error still has to fall."""
+
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
+        self._first: float | None = None
+        self.bar = Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), transient=True)
+        """The bar that is drawn."""
+        self._task = self.bar.add_task("first round", total=1.0)
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
+
+    def update(self, rounds: int, error: float) -> None:
+        """Moves the bar to an error."""
+        self._first = self._first or max(error, 2 * self._tolerance)
+        whole = math.log(self._first / self._tolerance)
+        done = 1 - math.log(max(error, self._tolerance) / self._tolerance) / whole
+        self.bar.update(self._task, completed=max(0.0, done), description=f"round {rounds}, error {error:.1e}")
+
+
+def compare_trajectories(
+    x: Trajectory, y: Trajectory, discount: float, cost: str = "auto", last: Last | None = None
+) -> MetricReport:
+    """Measures the distances between the states of two trajectories.
+
+    Args:
+        x: one trajectory.
+        y: another.
+        discount: of the metric.
+        cost: "total-variation" (discrete policies), "l1" (continuous actions), "reward" (pi-bisimulation), or "auto",
+            which takes the policy similarity metric's cost for the kind of actions.
+        last: what follows the last states; see `trajectory_metric`.
+    """
+    costs: dict[str, TrajectoryCost] = {
+        "auto": behavior_cost,
+        "total-variation": lambda x, y: total_variation(*_policies(x, y)),
+        "l1": lambda x, y: l1_distance(*_actions(x, y)),
+        "reward": lambda x, y: reward_difference(*_rewards(x, y)),
+    }
+    if cost not in costs:
+        raise unknown_name("cost", cost, costs)
+    distance = trajectory_metric(x, y, discount, costs[cost], last)
+    return MetricReport(distance, "psm" if cost == "auto" else cost)
+
+
+def _policies(x: Trajectory, y: Trajectory) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    if x.policies is not None and y.policies is not None:
+        return x.policies, y.policies
+    return _actions(x, y)
+
+
+def _actions(x: Trajectory, y: Trajectory) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    if x.actions is None or y.actions is None:
+        raise UserError("expected actions in both trajectories, or policies in both, got a mixture")
+    return x.actions, y.actions
+
+
+def _rewards(x: Trajectory, y: Trajectory) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    if x.rewards is None or y.rewards is None:
+        raise UserError("expected rewards in both trajectories, got none in one of them")
+    return x.rewards, y.rewards

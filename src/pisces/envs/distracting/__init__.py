@@ -1,0 +1,1 @@
+"""DeepMind Control tasks with distracting backgrounds, colors and cameras."""

@@ -1,0 +1,1 @@
+"""PPO with and without policy similarity embeddings on levels of a crossing."""

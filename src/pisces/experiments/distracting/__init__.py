@@ -1,0 +1,1 @@
+"""SAC + DrQ on Distracting Control."""

@@ -1,0 +1,152 @@
+"""Distracting Control: SAC + DrQ with and without policy similarity embeddings (Sec. 6.2, arXiv:2101.05265)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+from pisces.agents.drq.settings import DrQSettings
+from pisces.envs.distracting.tasks import action_repeat, check_task, find_variant
+from pisces.errors import UserError
+from pisces.experiments.config import Config
+from pisces.validation import Count, NonNegativeInt, check_settings
+
+Init = Literal["random", "pretrained"]
+
+METHODS: Mapping[str, bool] = {"drq": False, "drq+pse": True}
+"""The methods, and whether they use the policy similarity loss."""
+AUXILIARY_SETTINGS = (
+    *("coefficient", "temperature", "scale", "metric_discount"),
+    *("anchors", "auxiliary_frequency", "embedding_size", "pairs"),
+)
+"""Settings that the pretraining run does not have."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is trained on, for how long, and how it is evaluated. The defaults are the paper's."""
+
+    frame_size: Count = 84
+    """Height and width of the frames in pixels."""
+    frame_stack: Count = 3
+    """Frames stacked into one observation."""
+    action_repeat: NonNegativeInt = 0
+    """Simulator steps per decision; 0 is the paper's number for the task."""
+    steps: Count = 500_000
+    """Environment steps of the run, action repeats counted; the pretraining run has as many."""
+    evaluations: Count = 20
+    """Evaluations per run, evenly spaced."""
+    evaluation_episodes: Count = 100
+    """Episodes on unseen videos per evaluation."""
+    train_episodes: Count = 10
+    """Episodes on training videos per evaluation."""
+    final_episodes: Count = 100
+    """Episodes on unseen videos at the end."""
+    pairs: Count = 500
+    """Pairs of episodes that the policy similarity loss draws from."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "paper": {},
+    "cpu": {
+        "frame_size": 48,
+        "steps": 100_000,
+        "evaluations": 10,
+        "evaluation_episodes": 10,
+        "train_episodes": 5,
+        "final_episodes": 30,
+        "pairs": 50,
+        "batch_size": 64,
+        "learning_starts": 250,
+        "steps_per_update": 8,
+        "return_steps": 3,
+        "tau": 0.05,
+        "channels": 16,
+        "second_stride": 2,
+        "hidden_size": 256,
+        "padding": 2,
+        "auxiliary_frequency": 2,
+    },
+    "smoke": {
+        "frame_size": 24,
+        "action_repeat": 25,
+        "steps": 2000,
+        "evaluations": 1,
+        "evaluation_episodes": 1,
+        "train_episodes": 1,
+        "final_episodes": 1,
+        "pairs": 2,
+        "batch_size": 8,
+        "buffer_size": 1000,
+        "learning_starts": 20,
+        "channels": 4,
+        "hidden_size": 16,
+        "feature_size": 8,
+        "padding": 2,
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistractingConfig(Config):
+    """One run of Distracting Control."""
+
+    experiment = "distracting"
+    methods = tuple(METHODS)
+    presets = tuple(PRESETS)
+
+    task: str = "cartpole-swingup"
+    """Domain and task of dm_control's suite, e.g. walker-walk."""
+    init: Init = "random"
+    """Initialization: random weights, or the actor and convolutions of the seed's pretraining run."""
+    variant: str = "paper"
+    """Distractions: paper, plain (none), dcs-easy, dcs-medium or dcs-hard."""
+    davis: str = ""
+    """Folder of DAVIS 2017; the built-in clips are used without it."""
+    settings: DrQSettings = field(default_factory=DrQSettings)
+    """How the agent learns."""
+    protocol: Protocol = field(default_factory=Protocol)
+    """What it is trained on, and how it is evaluated."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_task(self.task)
+        find_variant(self.variant)
+
+    @property
+    def where(self) -> str:
+        """The task."""
+        return self.task
+
+    @property
+    def action_repeat(self) -> int:
+        """Simulator steps per decision."""
+        return self.protocol.action_repeat or action_repeat(self.task)
+
+    @property
+    def needs_pretraining(self) -> bool:
+        """Whether another run comes first."""
+        return self.method == "drq+pse" or self.init == "pretrained"
+
+    def method_settings(self) -> dict[str, Any]:
+        """The preset's settings, with or without the policy similarity loss."""
+        preset = PRESETS[self.preset]
+        own = {name: value for name, value in preset.items() if name in DrQSettings.__dataclass_fields__}
+        rest = {name: value for name, value in preset.items() if name not in own}
+        return {"settings": DrQSettings(**own, auxiliary=METHODS[self.method]), "protocol": Protocol(**rest)}
+
+    def override(self, changes: Mapping[str, Any]) -> Self:
+        """Returns the config with other values of some settings; the method decides about `auxiliary`."""
+        if "auxiliary" in changes:
+            raise UserError(f"auxiliary is decided by the method; choose --method {' or '.join(METHODS)}")
+        return super().override(changes)
+
+    def pretraining(self) -> DistractingConfig:
+        """Returns the run whose policy this one needs: plain DrQ of the same seed from random weights."""
+        changes = {name: value for name, value in self.changes.items() if name not in AUXILIARY_SETTINGS}
+        plain = replace(self, method="drq", init="random")
+        return replace(plain, **plain.method_settings()).override(changes)

@@ -1,0 +1,1 @@
+"""Imitation on the jumping task."""

@@ -1,0 +1,1 @@
+"""Tables, figures and page sections of jumping runs."""

@@ -1,0 +1,222 @@
+"""The jumping task on the report page: its sections and scripts, and the data that they draw.
+
+The page's scripts compute no physics and no metrics; they look up what is packed here. Long arrays are base64 strings.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pisces.envs.jumping import Color, JumpingTask, play
+from pisces.envs.jumping.dynamics import Episode
+from pisces.envs.jumping.grids import GRID_HEIGHTS, GRID_POSITIONS
+from pisces.envs.jumping.tasks import (
+    AGENT_HEIGHT,
+    AGENT_WIDTH,
+    DECISIONS,
+    JUMP_DISTANCE,
+    OBSTACLE_HEIGHT,
+    OBSTACLE_WIDTH,
+    SCREEN,
+)
+from pisces.experiments.jumping.data import task_metrics
+from pisces.experiments.jumping.mdp import episode_bisimulation
+from pisces.experiments.jumping.report.diagnosis import NOTE
+from pisces.experiments.jumping.report.embeddings import HEIGHTS, SHOWN_HEIGHT, Embedding
+from pisces.reports.results import StoredRun
+
+FloatArray = NDArray[np.float64]
+
+ASSETS = files("pisces.experiments.jumping.report").joinpath("page_assets")
+SCRIPTS = ("task", "compare", "curves", "metric", "embedding", "diagnosis")
+DISCOUNTS: Mapping[float, str] = {0.99: "0.99 (figures)", 0.999: "0.999 (training)"}
+METRICS: Mapping[str, str] = {
+    "psm": "policy similarity metric",
+    "bisimulation": "bisimulation",
+    "pi-bisimulation": "π*-bisimulation",
+    "true": "true similarity (pixels to the obstacle)",
+}
+BISIMULATION_FILE = "bisimulation.npz"
+"""Result of `bisimulation_matrices`, stored because it takes half a minute; see studies/pack_bisimulation.py."""
+DECIMALS = 6
+"""Distances are rounded to this many decimals, so that equal ones are stored once."""
+EPISODE_COLORS: tuple[Color, ...] = ("white", "green")
+OUTCOMES = (
+    *("reaches the end", "strikes the obstacle"),
+    *(f"reaches the end, {ending}" for ending in ("struck on the floor", "struck in the air", "never struck")),
+)
+UNOBSTRUCTED = JumpingTask(GRID_POSITIONS[-1], GRID_HEIGHTS[0], "green")
+"""A task whose episodes all reach the right edge, because green obstacles end none."""
+
+
+def scripts() -> tuple[str, ...]:
+    """Returns the scripts of the task's sections."""
+    return tuple(ASSETS.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+
+
+def sections() -> str:
+    """The HTML of the task's sections, which the scripts fill."""
+    return ASSETS.joinpath("sections.html").read_text(encoding="utf-8").replace("<!-- DIAGNOSIS -->", escape(NOTE))
+
+
+def packed_run(run: StoredRun) -> dict[str, Any]:
+    """Packs what the page shows of one run: which tasks it solved, its actions, its learning curves."""
+    result, colors = run.result, (("red", "green") if run.config.colors else ("white",))
+    prefix = "red_" if run.config.colors else ""
+    trained = {(task["obstacle_position"], task["floor_height"], task["color"]) for task in result["train_tasks"]}
+    named = {
+        f"{part}_percent": result.get(f"{prefix}{part}_solved_percent") for part in ("train", "validation", "heldout")
+    }
+    values = {color: f"{color}_test_solved_percent" if prefix else "test_solved_percent" for color in colors}
+    return {
+        **{name: None if value is None else round(float(value), 3) for name, value in named.items()},
+        "solved": _bits(result["solved"]),
+        "actions": _bits("".join(result["actions"])),
+        "train": _bits("".join(str(int(tuple(task) in trained)) for task in result["tasks"])),
+        "values": {color: round(float(result[name]), 3) for color, name in values.items() if name in result},
+        "curves": {color: _curve(result.get("curve", ()), name) for color, name in values.items()},
+    }
+
+
+def packed_embedding(label: str, embedding: Embedding) -> dict[str, Any]:
+    """Packs the embedded states of one run."""
+    return {
+        "label": label,
+        "color": embedding.tasks[0].color,
+        "heights": list(HEIGHTS),
+        "size": embedding.directions.shape[2],
+        "directions": _base64(embedding.directions),
+        "points": _base64(embedding.points.astype("<f4")),
+        "positions": [task.obstacle_position for task in embedding.drawn],
+        "drawn_height": SHOWN_HEIGHT,
+        "projection": embedding.projection,
+    }
+
+
+@cache
+def packed_task() -> dict[str, Any]:
+    """Packs the sizes of what is drawn, and every episode that an agent can play.
+
+    The agent's heights depend on the steps at which it jumps alone. How long an episode is and how it ends depends
+    on the obstacle too; red obstacles end episodes as white ones do.
+    """
+    tasks = {color: [JumpingTask(p, GRID_HEIGHTS[0], color) for p in GRID_POSITIONS] for color in EPISODE_COLORS}
+    plans = list(jump_plans(UNOBSTRUCTED.steps_to_obstacle))
+    heights = [[state.height for state in _episode(UNOBSTRUCTED, plan).states] for plan in plans]
+    return {
+        "screen": SCREEN,
+        "agent": [AGENT_WIDTH, AGENT_HEIGHT],
+        "obstacle": [OBSTACLE_WIDTH, OBSTACLE_HEIGHT],
+        "decisions": DECISIONS,
+        "jump_distance": JUMP_DISTANCE,
+        "positions": list(GRID_POSITIONS),
+        "heights": list(GRID_HEIGHTS),
+        "steps_to_obstacle": [task.steps_to_obstacle for task in tasks["white"]],
+        "jump_steps": {color: [task.jump_step for task in tasks[color]] for color in tasks},
+        "plans": plans,
+        "plan_heights": _base64(np.array(heights, dtype=np.uint8)),
+        **_packed_endings(tasks, plans),
+    }
+
+
+def jump_plans(limit: int) -> Iterator[tuple[int, ...]]:
+    """Lists the steps below `limit` at which an agent can jump: never, once, or again after landing."""
+    yield ()
+    for first in range(limit):
+        yield (first,)
+        states = _episode(UNOBSTRUCTED, (first,)).states
+        yield from ((first, second) for second in range(first + 1, limit) if states[second].height == 0)
+
+
+def _episode(task: JumpingTask, jumps: Sequence[int]) -> Episode:
+    return play(task, (int(step in jumps) for step in range(DECISIONS)))
+
+
+def _packed_endings(tasks: Mapping[Color, Sequence[JumpingTask]], plans: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Lengths of the episodes and places in the list of outcomes, bytes [positions, plans] for each color.
+
+    They are 0 for plans that jump where the obstacle is already reached.
+    """
+    shape, lengths, endings = (len(GRID_POSITIONS), len(plans)), {}, {}
+    for color, row in tasks.items():
+        steps, outcomes = np.zeros(shape, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
+        for place in np.ndindex(shape):
+            task, plan = row[place[0]], plans[place[1]]
+            if max(plan, default=0) < task.steps_to_obstacle:
+                episode = _episode(task, plan)
+                steps[place], outcomes[place] = len(episode.rewards), OUTCOMES.index(_outcome(task, episode))
+        lengths[color], endings[color] = _base64(steps), _base64(outcomes)
+    return {"lengths": lengths, "outcomes": endings, "outcome_texts": OUTCOMES}
+
+
+def _outcome(task: JumpingTask, episode: Episode) -> str:
+    struck = episode.states[-1].struck
+    if task.color != "green":
+        return "strikes the obstacle" if struck else "reaches the end"
+    where = {"floor": "struck on the floor", "air": "struck in the air", "": "never struck"}
+    return f"reaches the end, {where[struck]}"
+
+
+@cache
+def packed_metrics() -> dict[str, Any]:
+    """Packs the distances between the states of the optimal episodes of all pairs of obstacle positions.
+
+    Each metric has a list of matrices, one per discount, or one for all. Distances of a metric are few, so they are
+    stored as a list of values and a compressed array of places in it, uint16 [pairs, 56, 56].
+    """
+    tasks = [JumpingTask(position, GRID_HEIGHTS[0]) for position in GRID_POSITIONS]
+    pairs = list(combinations_with_replacement(tasks, 2))
+    matrices = {
+        name: [_packed_matrices(*_indexed(task_metrics(pairs, name, discount))) for discount in discounts]
+        for name, discounts in (("psm", DISCOUNTS), ("pi-bisimulation", DISCOUNTS), ("true", [0.0]))
+    }
+    with ASSETS.joinpath(BISIMULATION_FILE).open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        matrices["bisimulation"] = [
+            _packed_matrices(stored[f"values_{discount}"], stored[f"index_{discount}"]) for discount in DISCOUNTS
+        ]
+    return {"titles": METRICS, "discounts": list(DISCOUNTS.items()), "matrices": matrices}
+
+
+def bisimulation_matrices() -> dict[str, NDArray[Any]]:
+    """Solves for the bisimulation metric of all pairs, for `BISIMULATION_FILE`; takes half a minute."""
+    tasks = [JumpingTask(position, GRID_HEIGHTS[0]) for position in GRID_POSITIONS]
+    arrays: dict[str, NDArray[Any]] = {}
+    for discount in DISCOUNTS:
+        pairs = combinations_with_replacement(tasks, 2)
+        distances = np.stack([episode_bisimulation(x, y, discount) for x, y in pairs])
+        arrays[f"values_{discount}"], arrays[f"index_{discount}"] = _indexed(distances)
+    return arrays
+
+
+def _indexed(distances: FloatArray) -> tuple[FloatArray, NDArray[np.uint16]]:
+    values, index = np.unique(distances.round(DECIMALS), return_inverse=True)
+    return values, index.reshape(distances.shape).astype(np.uint16)
+
+
+def _packed_matrices(values: FloatArray, index: NDArray[np.uint16]) -> dict[str, Any]:
+    compressed = zlib.compress(index.astype("<u2").tobytes())
+    return {"values": values.tolist(), "index": base64.b64encode(compressed).decode()}
+
+
+def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
+    kept = [row for row in rows if name in row and "iteration" in row]
+    return {"iterations": [row["iteration"] for row in kept], "values": [round(float(row[name]), 2) for row in kept]}
+
+
+def _bits(text: str) -> str:
+    flags = np.frombuffer(text.encode(), dtype=np.uint8) == ord("1")
+    return _base64(np.packbits(flags))
+
+
+def _base64(array: NDArray[Any]) -> str:
+    return base64.b64encode(array.tobytes()).decode()

@@ -1,0 +1,63 @@
+"""Grids of jumping tasks as pictures: which tasks are solved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from pisces.envs.jumping.grids import GRID_HEIGHTS, GRID_POSITIONS
+from pisces.reports.figures import plain_text
+from pisces.reports.results import StoredRun
+
+SOLVED, UNSOLVED, TRAINING = "#e3c9a0", "#111111", "#c0392b"
+SHARES = LinearSegmentedColormap.from_list("shares", [UNSOLVED, SOLVED])
+Result = Mapping[str, Any] | StoredRun
+
+
+def solved_grid(result: Result, title: str, color: str | None = None) -> Figure:
+    """Draws which of the 286 tasks a run solved: beige solved, black not, T on training tasks (Fig. 4 of the paper)."""
+    figure = Figure(figsize=(6.2, 2.9), layout="constrained")
+    axes = figure.subplots()
+    color = color or result["tasks"][0][2]
+    draw_tiles(axes, solved_tiles(result, color))
+    draw_training(axes, result, color)
+    axes.set_title(plain_text(title), fontsize=10)
+    return figure
+
+
+def solved_tiles(result: Result, color: str) -> NDArray[np.float64]:
+    """Which tasks of one color a run solved, [11 heights, 26 positions]."""
+    tiles = np.zeros((len(GRID_HEIGHTS), len(GRID_POSITIONS)))
+    for (position, height, task_color), solved in zip(result["tasks"], result["solved"], strict=True):
+        if task_color == color:
+            tiles[height - GRID_HEIGHTS[0], position - GRID_POSITIONS[0]] = int(solved)
+    return tiles
+
+
+def draw_training(axes: Any, result: Result, color: str) -> None:
+    """Marks a run's training tasks of one color with T."""
+    for task in result["train_tasks"]:
+        if task["color"] == color:
+            axes.text(
+                task["obstacle_position"], task["floor_height"], "T", color=TRAINING, ha="center", va="center",
+                fontsize=9, fontweight="bold",
+            )  # fmt: skip
+
+
+def draw_tiles(axes: Any, tiles: NDArray[np.float64]) -> None:
+    """Draws a grid of tasks, heights upwards and positions to the right, values from 0 (black) to 1 (beige)."""
+    extent = (GRID_POSITIONS[0] - 0.5, GRID_POSITIONS[-1] + 0.5, GRID_HEIGHTS[0] - 0.5, GRID_HEIGHTS[-1] + 0.5)
+    axes.imshow(tiles, origin="lower", extent=extent, cmap=SHARES, vmin=0, vmax=1)
+    axes.set_xticks(np.arange(*extent[:2]), minor=True)
+    axes.set_yticks(np.arange(*extent[2:]), minor=True)
+    axes.grid(which="minor", color="#888888", linewidth=0.4)
+    axes.tick_params(which="minor", length=0)
+    axes.set_xticks(range(20, 46, 5))
+    axes.set_yticks(range(10, 21, 5))
+    axes.set_xlabel("obstacle position")
+    axes.set_ylabel("floor height")

@@ -1,0 +1,1 @@
+"""Linear-quadratic control with distractors."""

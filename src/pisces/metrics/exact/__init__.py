@@ -1,0 +1,1 @@
+"""Certified solver for behavioral metrics between Markov chains and MDPs."""

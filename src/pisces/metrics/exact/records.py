@@ -1,0 +1,91 @@
+"""Records of arrays that the compiled loops of the metric solver take."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pisces.metrics.exact.chain import FloatArray, Rows
+
+UnsignedArray = NDArray[np.unsignedinteger[Any]]
+
+
+class Problem(NamedTuple):
+    """The pairs, chains and costs of a metric; the solver does not change them."""
+
+    first: UnsignedArray
+    """The state of X of each pair, [P]."""
+    second: UnsignedArray
+    """The state of Y of each pair, [P]."""
+    x: Rows
+    """The rows of the chain of X."""
+    y: Rows
+    """The rows of the chain of Y."""
+    cost: FloatArray
+    """The cost of each pair and action, [P * A]."""
+    n_actions: int
+    """The number of actions A."""
+    discount: float
+    """The discount, in [0, 1)."""
+    symmetric: bool
+    """Whether the distance of (i, j) is also that of (j, i)."""
+    tiled: bool
+    """Whether a few rows are mirrored at a time, which saves most cache misses; all pairs i < j must be listed."""
+
+
+class Couplings(NamedTuple):
+    """The last optimal coupling of every transport, as a basis and its masses."""
+
+    offset: NDArray[Any]
+    """The first cell of each transport, [P * A]."""
+    cells: NDArray[Any]
+    """The basis cells of all transports, row << shift | column."""
+    mass: FloatArray
+    """The mass of each basis cell."""
+    shift: int
+    """The number of bits of a column."""
+    best: NDArray[Any]
+    """The action of each pair whose value is largest, [P]."""
+    limit: FloatArray
+    """The drift up to which each basis stays optimal, [P * A]."""
+
+
+class Round(NamedTuple):
+    """How `improve` treats the transports in one round."""
+
+    slack: float
+    """Reduced costs above minus this count as zero."""
+    drift: float
+    """A bound on how far any distance has moved since the first round in total."""
+    fresh: bool
+    """Whether no basis is stored yet."""
+    in_place: bool
+    """Whether each result is written into the distances at once."""
+
+
+class Place(NamedTuple):
+    """Where one transport is stored."""
+
+    base: np.int64
+    """Its first basis cell."""
+    x0: int
+    """The first entry of its row in the chain of X."""
+    kx: int
+    """The number of entries of that row."""
+    y0: int
+    """The first entry of its row in the chain of Y."""
+    ky: int
+    """The number of entries of that row."""
+
+
+class Scratch(NamedTuple):
+    """Memory for one transport; see `transport_kernels`."""
+
+    table: FloatArray
+    """The distances between the next states."""
+    tree: NDArray[np.int64]
+    """The basis as a tree."""
+    flow: FloatArray
+    """Masses, potentials and marginals."""

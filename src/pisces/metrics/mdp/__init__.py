@@ -1,0 +1,1 @@
+"""Finite MDPs: construction, planning."""

@@ -1,0 +1,107 @@
+"""Policy similarity metric between two trajectories, with a cost that suits their actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pisces.errors import UserError
+from pisces.metrics.costs import l1_distance, total_variation
+from pisces.metrics.sequence import Last, sequence_metric
+from pisces.trajectories import Trajectory
+from pisces.validation import check_discount
+
+FloatArray = NDArray[np.float64]
+TrajectoryCost = Callable[[Trajectory, Trajectory], FloatArray]
+"""A function of two trajectories of n and m states that returns the cost of every pair of states, [n, m]."""
+
+
+def behavior_cost(x: Trajectory, y: Trajectory) -> FloatArray:
+    """Cost between the actions of two trajectories in every pair of states.
+
+    Total variation between policies where both have them, or else between integer actions (of several parts, [T, D]:
+    0 where all parts are equal and 1 elsewhere); L1 distance between continuous actions.
+
+    Args:
+        x: a trajectory of n states.
+        y: a trajectory of m states in the same action space.
+
+    Returns:
+        The costs, [n, m].
+    """
+    if x.policies is not None and y.policies is not None:
+        return total_variation(x.policies, y.policies)
+    if x.actions is None or y.actions is None:
+        raise UserError("expected actions in both trajectories, or policies in both, got a mixture")
+    discrete = [is_discrete(actions) for actions in (x.actions, y.actions)]
+    if discrete[0] != discrete[1] or x.actions.shape[1:] != y.actions.shape[1:]:
+        kinds = " and ".join(f"{t.dtype} {t.shape}" for t in (x.actions, y.actions))
+        raise UserError(f"expected trajectories of one action space, got actions {kinds}")
+    if not discrete[0]:
+        return l1_distance(x.actions, y.actions)
+    _, numbers = np.unique(np.concatenate([x.actions, y.actions]), axis=0, return_inverse=True)
+    numbers = numbers.reshape(-1)
+    return total_variation(numbers[: len(x)], numbers[len(x) :])
+
+
+def is_discrete(actions: NDArray[Any]) -> bool:
+    """Returns whether actions are discrete (boolean or integer) and not continuous."""
+    return actions.dtype.kind in "biu"
+
+
+def trajectory_metric(
+    x: Trajectory,
+    y: Trajectory,
+    discount: float,
+    cost: TrajectoryCost = behavior_cost,
+    last: Last | None = None,
+) -> FloatArray:
+    """Distances between all states of two trajectories (Eq. 3 for deterministic dynamics, arXiv:2101.05265).
+
+    A trajectory that terminated waits in its last state, as in `sequence_metric` with `last="self-loop"`. After the
+    last state of a truncated one (`terminated=False`) nothing is known, so the sum stops there: d[n-1, j] is
+    cost[n-1, j] if x is truncated, and d[i, m-1] is cost[i, m-1] if y is. Such distances are lower bounds, which leave
+    out at most discount^k times the largest distance where k recorded steps follow.
+
+    Example:
+        >>> import numpy as np
+        >>> x = Trajectory(np.zeros((3, 2)), actions=np.array([0, 1, 0]))
+        >>> y = Trajectory(np.zeros((2, 2)), actions=np.array([1, 0]))
+        >>> trajectory_metric(x, y, discount=0.5)
+        array([[1.5, 0.5],
+               [0. , 1. ],
+               [1. , 0. ]])
+
+    Args:
+        x: a trajectory of n states.
+        y: a trajectory of m states.
+        discount: in [0, 1).
+        cost: the cost at one step; the default gives the PSM.
+        last: treats the ends of both trajectories alike, whether they terminated or not; see `sequence_metric`. None
+            for the rule above.
+
+    Returns:
+        The distances, [n, m].
+    """
+    costs = cost(x, y)
+    if last is None and not (x.terminated and y.terminated):
+        return _truncated_metric(costs, discount, x.terminated, y.terminated)
+    return sequence_metric(costs, discount=discount, last=last or "self-loop")
+
+
+def _truncated_metric(cost: FloatArray, discount: float, x_terminated: bool, y_terminated: bool) -> FloatArray:
+    """The metric of two trajectories of which at least one is truncated."""
+    distance = sequence_metric(cost, discount=0.0)  # a checked copy of the costs
+    check_discount(discount)
+    n, m = distance.shape
+    if x_terminated:
+        for j in range(m - 2, -1, -1):
+            distance[-1, j] += discount * distance[-1, j + 1]
+    for i in range(n - 2, -1, -1):
+        distance[i, :-1] += discount * distance[i + 1, 1:]
+        if y_terminated:
+            distance[i, -1] += discount * distance[i + 1, -1]
+    return distance

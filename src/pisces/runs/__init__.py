@@ -1,0 +1,1 @@
+"""Run folders, and the processes that fill them: single runs, sweeps and tuning."""

@@ -1,0 +1,73 @@
+"""Jobs: a config of an experiment that is to be run, after the runs that it builds on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from pisces.runs.progress import Listener
+from pisces.runs.store import RunConfig, RunFolder
+
+
+class Runnable(Protocol):
+    """What jobs ask of an experiment. Worker processes get experiments by pickle."""
+
+    @property
+    def name(self) -> str:
+        """The name of the experiment."""
+
+    def run(self, config: Any, folder: RunFolder, listeners: Sequence[Listener], device: str) -> None:
+        """Runs a config, or resumes it, and writes the result last; the caller holds the lock of the folder."""
+
+    def requirements(self, config: Any) -> Sequence[Any]:
+        """Returns the configs whose runs must be finished first, in this order."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One config to run."""
+
+    experiment: Runnable
+    """The experiment that the config belongs to."""
+    config: RunConfig
+    """The config of the run."""
+    device: str = "cpu"
+    """The torch device of the computation."""
+
+    def folder(self, out: str | Path) -> RunFolder:
+        """Returns the folder of the run; creates nothing."""
+        return RunFolder.of(out, self.config)
+
+    def busy(self, out: str | Path) -> bool:
+        """Returns whether a process works on the run or on one of its requirements; creates nothing."""
+        configs = (self.config, *self.experiment.requirements(self.config))
+        return any(RunFolder.of(out, config).busy for config in configs)
+
+    def run(self, out: str | Path, listeners: Sequence[Listener] = ()) -> RunFolder:
+        """Runs the requirements and then the config, each unless it is finished.
+
+        Args:
+            out: root of the run folders.
+            listeners: called after every iteration, of the requirements too.
+
+        Returns:
+            The folder of the finished run.
+
+        Raises:
+            LockedError: if another process works on one of the runs.
+        """
+        self.complete(out, listeners)
+        return self.folder(out)
+
+    def complete(self, out: str | Path, listeners: Sequence[Listener] = ()) -> bool:
+        """Does what `run` does, and returns whether this call finished the run."""
+        if self.folder(out).create(self.config).finished:
+            return False
+        done = False
+        for config in (*self.experiment.requirements(self.config), self.config):
+            folder = RunFolder.of(out, config).create(config)
+            done = folder.finish_by(partial(self.experiment.run, config, folder, listeners, self.device))
+        return done

@@ -1,0 +1,97 @@
+"""Fills the tables of README and docs from results: ``python studies/fill_docs.py results README.md docs/*.md``.
+
+What stands between ``<!-- table: NAME -->`` and ``<!-- end -->`` is replaced by the table of that name.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from jumping_tables import SECTIONS
+from lqr_tables import ablation_table, moments_table, sparsity_table
+from pisces.experiments.crossing.tables import crossing_table
+from pisces.experiments.distracting.tables import (
+    alignment_markdown,
+    distracting_markdown,
+    distracting_train_markdown,
+    plain_markdown,
+)
+from pisces.experiments.jumping.report.tables import cell_of, summary_table
+from pisces.experiments.jumping.report.tiles import draw_tiles, draw_training, solved_tiles
+from pisces.experiments.lqr.tables import summary_table as lqr_table
+from pisces.experiments.registry import all_experiments
+from pisces.reports.results import StoredRun, StoredRuns, read_runs
+from readme_animation import caption
+
+MAIN_METHODS = ("dropout+l2", "bisimulation-transfer", "pse", "randconv", "randconv+pi-bisimulation", "randconv+pse")
+"""The rows of the README's table."""
+TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
+    "jumping": ("jumping", lambda runs: summary_table(runs, MAIN_METHODS)),
+    "jumping_all": ("jumping", summary_table),
+    "episodes_caption": ("jumping", caption),
+    "crossing": ("crossing", lambda runs: crossing_table(runs).body()),
+    "lqr": ("lqr", lqr_table),
+    "lqr_ablation": ("lqr", ablation_table),
+    "lqr_sparsity": ("lqr", sparsity_table),
+    "distracting": ("distracting", distracting_markdown),
+    "distracting-train": ("distracting", distracting_train_markdown),
+    "distracting-alignment": ("distracting", alignment_markdown),
+    "distracting-plain": ("distracting", plain_markdown),
+    **{name: ("jumping", section) for name, section in SECTIONS.items()},
+}
+"""Name -> experiment and function of its runs."""
+MEASURED: Mapping[str, Callable[[Path], str]] = {"lqr_moments": moments_table}
+"""Tables of what is not a run: of files below the results."""
+
+PICTURED = ("randconv", "randconv+pse")
+PICTURE = Path("docs/images/jumping.png")
+
+
+def fill(document: str, runs: StoredRuns, root: Path) -> str:
+    """Replaces the tables of a document."""
+
+    def replace(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in MEASURED:
+            text = MEASURED[name](root)
+        else:
+            experiment, table = TABLES[name]
+            text = table(runs.of(experiment))
+        return f"<!-- table: {name} -->\n{text}<!-- end -->"
+
+    return re.sub(r"<!-- table: ([\w-]+) -->\n.*?<!-- end -->", replace, document, flags=re.DOTALL)
+
+
+def picture(runs: Sequence[StoredRun], methods: Sequence[str] = PICTURED) -> Figure:
+    """Draws the share of runs that solve each task of the wide grid, one panel per method that has runs."""
+    groups = {
+        method: [run for run in runs if cell_of(run.config) == (method, "wide", False, 0.0)] for method in methods
+    }
+    shown = {method: own for method, own in groups.items() if own}
+    figure = Figure(figsize=(11, 2.8), layout="constrained")
+    for axes, (method, own) in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown.items(), strict=True):
+        draw_tiles(axes, np.mean([solved_tiles(run, "white") for run in own], axis=0))
+        draw_training(axes, own[0], "white")
+        mean = np.mean([run["test_solved_percent"] for run in own])
+        axes.set_title(f"{method}: {mean:.0f} % of unseen tasks solved ({len(own)} seeds)", fontsize=10)
+    return figure
+
+
+def main(root: Path, documents: Sequence[Path]) -> None:
+    """Fills documents from the results in a folder."""
+    runs = read_runs([root], all_experiments())
+    for line in runs.skipped:
+        print(f"left out: {line}", file=sys.stderr)
+    picture(runs.of("jumping")).savefig(PICTURE, dpi=110)
+    for path in documents:
+        path.write_text(fill(path.read_text(), runs, root))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])

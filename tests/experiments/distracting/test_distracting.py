@@ -1,0 +1,186 @@
+import numpy as np
+import pytest
+
+from pisces.cli import main
+from pisces.errors import UserError
+from pisces.experiments import load
+from pisces.experiments.distracting import run as distracting_run
+from pisces.experiments.distracting.alignment import alignment, found_share
+from pisces.experiments.distracting.config import DistractingConfig
+from pisces.experiments.distracting.data import PairStore, make_env
+from pisces.experiments.distracting.experiment import Distracting
+from pisces.experiments.registry import evaluate_run
+from pisces.metrics import sequence_metric
+from pisces.runs.job import Job
+
+TINY = {"frame_size": 20, "action_repeat": 100, "batch_size": 4, "learning_starts": 4}
+
+
+def config_of(method="drq+pse", **arguments):
+    return DistractingConfig.make(method, "smoke", changes=TINY, **arguments)
+
+
+def run(config, out, listeners=()):
+    return Job(Distracting(), config).run(out, listeners)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def whole(root):
+    return run(config_of(), root)
+
+
+def test_one_job_runs_its_pretraining_too(whole, root):
+    result = whole.read_result()
+    assert result["config"] == config_of().as_dict()
+    assert 0 <= result["train_return"] <= 1000
+    assert 0 <= result["test_return"] <= 1000
+    assert [row["step"] for row in result["curve"]] == [2000]
+    assert "auxiliary_loss" in result["curve"][0]
+    assert len(list(root.glob("distracting/*/*/result.json"))) == 2
+    names = {path.name for path in whole.path.iterdir()}
+    assert {"test_backgrounds.png", "episode_train.gif", "episode_test.gif", "run.json"} <= names
+    assert not {"replay", "pairs.u8"} & names
+
+
+def test_evaluation_repeats_the_final_one(whole):
+    found, result = evaluate_run(whole.path, tasks=None, episodes=1, draws=None), whole.read_result()
+    assert found.values["train_returns"] == pytest.approx(result["train_returns"], rel=1e-3)
+    assert found.values["test_returns"] == pytest.approx(result["test_returns"], rel=1e-3)
+
+
+def test_alignment_is_that_of_the_stored_agent(whole):
+    stored = whole.read_result()["alignment"]
+    found = alignment(config_of(), load(whole.path)._agent)
+    for videos in ("train", "test"):
+        assert found[videos] == pytest.approx(stored[videos], rel=1e-3)
+        assert 0 <= found[videos]["found_percent"] <= 100
+
+
+def test_found_share_counts_nearest_rows_at_the_same_place():
+    x = np.eye(6, dtype=np.float32)
+    assert found_share(x, 3 * x) == 1
+    assert found_share(x, np.roll(x, 1, axis=0), near=0) == 0
+    # All but the row that comes round to the other end are one place away.
+    assert found_share(x, np.roll(x, 1, axis=0)) == pytest.approx(5 / 6)
+    assert found_share(x, x[::-1]) == pytest.approx(2 / 6)
+
+
+def test_pretraining_is_the_drq_run(whole, root):
+    before = {path: path.stat().st_mtime_ns for path in root.glob("distracting/drq/*/result.json")}
+    assert config_of().pretraining() == config_of("drq")
+    assert Distracting().requirements(config_of()) == (config_of("drq"),)
+    assert Distracting().requirements(config_of("drq")) == ()
+    run(config_of("drq"), root)
+    run(config_of(), root)
+    assert {path: path.stat().st_mtime_ns for path in root.glob("distracting/drq/*/result.json")} == before
+
+
+def test_pairs_differ_in_the_background_only(whole, root, tmp_path):
+    (folder,) = root.glob("distracting/drq/*/pairs")
+    with np.load(folder / "0000.npz") as archive:
+        assert archive["frames_x"].shape == archive["frames_y"].shape == (10, 20, 20, 3)
+        assert not np.array_equal(archive["frames_x"], archive["frames_y"])
+        actions, frames = archive["actions"], archive["frames_y"]
+    cost = np.abs(actions[:, None] - actions[None]).mean(axis=2)
+    store = PairStore(folder, 2, 3, 0.99, tmp_path / "scratch")
+    metric = store.pairs.metric((0, 0), (1, 0))
+    assert np.allclose(metric, sequence_metric(cost, discount=0.99, last="self-loop"), atol=1e-5)
+    assert np.allclose(np.diag(metric), 0)
+    pair = store.draw(np.random.default_rng(0))
+    number = int(np.random.default_rng(0).integers(2))
+    assert np.array_equal(pair.metric, store.pairs.metric((2 * number, 0), (2 * number + 1, 0)))
+    assert pair.observations_x.shape == (10, 20, 20, 9)
+    assert np.array_equal(pair.observations_x[1, ..., 3:], pair.observations_x[2, ..., :6])
+    stacked = store.observations(np.array([10, 11, 19]))
+    assert np.array_equal(stacked[..., 6:], frames[[0, 1, 9]])
+    assert np.array_equal(stacked[..., :3], frames[[0, 0, 7]])
+
+
+def test_a_damaged_pair_is_explained(whole, root, tmp_path):
+    (folder,) = root.glob("distracting/drq/*/pairs")
+    (tmp_path / "0000.npz").write_bytes((folder / "0000.npz").read_bytes()[:500])
+    with pytest.raises(ValueError, match="is damaged; delete it and run the same command again"):
+        PairStore(tmp_path, 1, 3, 0.99, tmp_path / "scratch")
+
+
+@pytest.mark.parametrize("decision", [6, 15])
+def test_a_stopped_run_goes_on_to_the_same_result(whole, root, tmp_path, monkeypatch, decision):
+    monkeypatch.setattr(distracting_run, "CHECKPOINT_SECONDS", 0.0)
+
+    def stop(progress):
+        if progress.iteration == 100 * decision:
+            raise KeyboardInterrupt
+
+    (pretrained,) = root.glob("distracting/drq/*/result.json")
+    with pytest.raises(KeyboardInterrupt):
+        run(config_of("drq"), tmp_path, listeners=[stop])
+    folder = run(config_of("drq"), tmp_path)
+    assert folder.file("result.json").read_bytes() == pretrained.read_bytes()
+
+
+def test_pretrained_initialization(whole, root):
+    result = run(config_of("drq", init="pretrained"), root).read_result()
+    assert result["config"]["init"] == "pretrained"
+
+
+def test_trained_agent_loads_and_plays(whole):
+    policy = load(whole.path)
+    env = make_env(config_of(), "test")
+    observation, _ = env.reset(seed=0)
+    assert policy.act(observation).shape == (1,)
+    assert policy.embed(observation[None]).shape == (1, 256)
+    with pytest.raises(ValueError, match="bytes of shape"):
+        policy.act(np.zeros((4, 4, 9), np.uint8))
+    env.close()
+
+
+def test_pretraining_leaves_out_the_settings_of_the_loss():
+    config = DistractingConfig.make(
+        "drq+pse", "smoke", seed=2, init="pretrained", variant="plain", changes={**TINY, "temperature": 0.5, "pairs": 3}
+    )
+    first = config.pretraining()
+    assert (first.method, first.init, first.seed, first.variant) == ("drq", "random", 2, "plain")
+    assert first.changes == TINY
+    assert not first.settings.auxiliary
+    with pytest.raises(UserError, match="auxiliary is decided by the method"):
+        DistractingConfig.make("drq", "smoke", changes={"auxiliary": True})
+
+
+def test_config_survives_its_own_words(tmp_path):
+    config = config_of(init="pretrained", variant="dcs-easy", seed=3)
+    assert DistractingConfig.from_dict(config.as_dict()) == config
+    words = config.command(tmp_path)
+    start = "pisces train distracting --method drq+pse --preset smoke --init pretrained --variant dcs-easy --seed 3 "
+    assert words.startswith(start)
+    assert "--frame-size 20" in words
+    assert config.changes == TINY
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--task", "cartpole-swngup"], "did you mean 'cartpole-swingup'"),
+        (["--method", "drqpse"], "did you mean 'drq+pse'"),
+        (["--preset", "cpuu"], "did you mean 'cpu'"),
+        (["--variant", "papr"], "did you mean 'paper'"),
+        (["--steps", "0"], "steps must be >= 1, got 0"),
+        (["--davis", "nowhere", "--preset", "smoke"], "the DAVIS folder"),
+    ],
+)
+def test_bad_arguments_give_one_line_and_code_two(arguments, message, capsys, tmp_path):
+    assert main(["train", "distracting", *arguments, "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_an_unknown_initialization_is_explained(capsys, tmp_path):
+    with pytest.raises(UserError, match="did you mean 'pretrained'"):
+        config_of(init="pretraind")
+    assert main(["train", "distracting", "--init", "pretraind", "--out", str(tmp_path)]) == 2
+    assert "did you mean 'pretrained'" in capsys.readouterr().err

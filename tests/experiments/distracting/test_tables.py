@@ -1,0 +1,133 @@
+import json
+
+import pytest
+from stored_runs import stored_run
+
+from pisces.experiments.distracting.config import PRESETS, DistractingConfig
+from pisces.experiments.distracting.experiment import Distracting
+from pisces.experiments.distracting.figures import curve_figures
+from pisces.experiments.distracting.paper import DISTRACTING
+from pisces.experiments.distracting.tables import alignment_markdown, by_cell, distracting_tables, plain_markdown
+from pisces.experiments.registry import all_experiments
+from pisces.reports.results import read_runs
+from pisces.runs.store import RunFolder
+
+
+def run_of(method="drq", task="cartpole-swingup", seed=0, test=500.0, preset="cpu", **arguments):
+    config = DistractingConfig.make(method, preset, seed=seed, task=task, **arguments)
+    curve = [
+        {"step": step, "train_return": 2 * step / 1000, "test_return": test * step / 4000} for step in (2000, 4000)
+    ]
+    return stored_run(Distracting(), config, train_return=test + 100, test_return=test, curve=curve)
+
+
+@pytest.fixture
+def runs():
+    own = [run_of("drq", seed=seed, test=400.0 + 100 * seed) for seed in (0, 1, 2)]
+    own += [run_of("drq+pse", seed=0, test=700.0), run_of("drq+pse", init="pretrained", test=710.0)]
+    other = [run_of(test=1.0, changes={"steps": 8}), run_of(test=2.0, variant="plain")]
+    return [*own, *other, run_of(task="walker-stand", test=300.0), run_of(preset="smoke", test=3.0)]
+
+
+def write(root, run):
+    values = {name: value for name, value in run.result.items() if name != "config"}
+    folder = RunFolder.of(root, run.config).create(run.config)
+    folder.write_result(run.config, values)
+    return folder
+
+
+def test_table_stands_beside_the_papers(runs):
+    table, train = distracting_tables(runs)
+    rows = {(row[0], row[1], row[2]): dict(zip(table.header, map(str, row), strict=True)) for row in table.rows}
+    assert rows["cpu", "random", "DrQ"]["cartpole-swingup"] == "**500** (58), n=3 [252, 748] / 582 (42)"
+    assert rows["cpu", "random", "DrQ"]["walker-stand"] == "**300**, n=1 / –"
+    assert rows["cpu", "pretrained", "DrQ + PSEs"]["cartpole-swingup"] == "**710**, n=1 / 753 (13)"
+    assert rows["smoke", "random", "DrQ"]["walker-walk"] == "– / 549 (83)"
+    cpu = PRESETS["cpu"]
+    assert f"{cpu['steps']:,} steps, frames of {cpu['frame_size']} pixels; smoke: 2,000 steps" in table.note
+    assert [str(cell) for cell in train.rows[0][-2:]] == [
+        "**600** (58), n=3 [352, 848]",
+        "**500** (58), n=3 [252, 748]",
+    ]
+
+
+def test_what_explains_the_returns_is_told_of_runs_that_measured_it(runs):
+    measured = {"train": {"found_percent": 80.0, "action_difference": 0.5}}
+    measured["test"] = {"found_percent": 40.0, "action_difference": 0.75}
+    for seed, run in enumerate(run for run in runs if run.config.method == "drq+pse"):
+        run.result.update(alignment=measured, pair_return=300.0)
+        for row, loss in zip(run.curve, (5.0 + seed, 4.0), strict=True):
+            row["auxiliary_loss"] = loss
+    lines = alignment_markdown(runs).splitlines()
+    assert lines[2:] == [
+        "| cpu | random | DrQ + PSEs | cartpole-swingup | 1 | 300 | 5.00 → 4.00 | 80 / 40 | 0.50 / 0.75 |",
+        "| cpu | pretrained | DrQ + PSEs | cartpole-swingup | 1 | 300 | 6.00 → 4.00 | 80 / 40 | 0.50 / 0.75 |",
+    ]
+    assert "No finished run" in alignment_markdown([])
+
+
+def test_the_undistracted_task_has_a_table_of_its_own(runs):
+    (line,) = plain_markdown(runs).splitlines()[2:]
+    assert line == "| cpu | DrQ | cartpole-swingup | 0 | 4,000: 2 | **2** |"
+    assert "No finished run" in plain_markdown(runs[:3])
+
+
+def test_published_numbers_of_six_tasks():
+    assert {len(row) for row in DISTRACTING.values()} == {6}
+    assert (DISTRACTING["pretrained", "drq"]["finger-spin"].mean, len(DISTRACTING)) == (764, 4)
+
+
+def test_a_seed_counts_once(runs):
+    groups = by_cell([*runs, run_of("drq", seed=1, test=0.0, threads=2)])
+    assert [run["test_return"] for run in groups["distracting", "cpu", "random", "drq", "cartpole-swingup"]] == [
+        400.0,
+        500.0,
+        600.0,
+    ]
+
+
+def test_curves_have_a_panel_per_task(runs):
+    figures = curve_figures(runs)
+    assert list(figures) == ["distracting_curves_cpu", "distracting_curves_smoke"]
+    panels = [axes for axes in figures["distracting_curves_cpu"][1].axes if axes.get_visible()]
+    assert [axes.get_title() for axes in panels] == ["cartpole-swingup", "walker-stand"]
+    solid, dashed = panels[0].lines[:2]
+    assert solid.get_ydata().tolist() == [250.0, 500.0]
+    assert dashed.get_ydata().tolist() == [4.0, 8.0]
+
+
+def test_stored_runs_have_tables_and_curves(runs, tmp_path):
+    for run in runs:
+        write(tmp_path, run)
+    found = read_runs([tmp_path], all_experiments())
+    assert found.skipped == ()
+    stored = found.of("distracting")
+    assert len(stored) == len(runs)
+    assert [table.name for table in Distracting().tables(stored)] == ["distracting", "distracting_train"]
+    assert list(Distracting().figures(stored)) == ["distracting_curves_cpu", "distracting_curves_smoke"]
+    assert Distracting().tables([]) == []
+    (pretrained,) = [run.config for run in stored if run.config.init == "pretrained"]
+    assert Distracting().published(pretrained).mean == 753
+    command = "pisces train distracting --method drq+pse --preset cpu --init pretrained --seed 0"
+    assert pretrained.command() == command
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda r: r.update(train_return=None), "train_return is not a finite number"),
+        (lambda r: r.pop("test_return"), "it has no test_return"),
+        (lambda r: r["config"].update(task=3), "task must be a string, got 3"),
+        (lambda r: r["config"].update(protocol=[]), "not a config of distracting runs"),
+        (lambda r: r["curve"][0].update(step="soon"), "its curve is not a list of rows of numbers"),
+    ],
+)
+def test_results_of_another_kind_are_named(change, problem, tmp_path):
+    path = write(tmp_path, run_of()).file("result.json")
+    result = json.loads(path.read_text())
+    change(result)
+    path.write_text(json.dumps(result))
+    found = read_runs([tmp_path], all_experiments())
+    assert found.runs == ()
+    assert found.skipped[0].startswith(f"{path}: ")
+    assert problem in found.skipped[0]

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from pisces.cli import main
+from pisces.cli.tensorboard import EventLog
 from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_frames, optimal_rewards
 from pisces.metrics import FiniteMDP, bisimulation_metric, trajectory_metric
+from pisces.runs.progress import Progress
 from pisces.trajectories import Trajectory
 
 TINY = ["--preset", "smoke", "--epochs", "1", "--evaluations", "1", "--evaluation-draws", "1"]
@@ -144,6 +146,19 @@ def test_doctor_and_version(capsys):
 def test_tensorboard_events(tmp_path):
     assert main(["train", "jumping", "--method", "randconv", *TINY, "--tensorboard", "--out", str(tmp_path)]) == 0
     assert list(tmp_path.rglob("events.out.tfevents*"))
+
+
+def test_events_hold_the_measures_of_any_experiment(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with EventLog(tmp_path / "empty"):
+        pass
+    assert not (tmp_path / "empty").exists()
+    with EventLog(tmp_path / "run") as events:
+        events.update(Progress(20, 40, {"critic": 1.0}, {"test_return": 5.0, "name": "x"}))
+    stored = EventAccumulator(str(tmp_path / "run")).Reload()
+    assert set(stored.Tags()["scalars"]) == {"loss/critic", "evaluation/test_return"}
+    assert stored.Scalars("evaluation/test_return")[0].value == 5.0
 
 
 def test_demo_writes_its_page_and_stops_cleanly(tmp_path):

@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 GL_PACKAGES := libegl1 libgl1 libosmesa6
 .DEFAULT_GOAL := help
-.PHONY: help install gl demo reproduce-lqr reproduce-jumping test test-all test-browser chromium check docs format readme \
+.PHONY: help install gl demo reproduce-lqr reproduce-jumping reproduce-distracting test test-all test-browser chromium check docs format readme \
 	bench same
 
 help:  ## List the targets
@@ -39,6 +39,11 @@ reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds, half an hour), then 
 
 reproduce-jumping: $(STAMP)  ## Train everything behind the jumping task's tables (a day on two cores), then the tables
 	$(BIN)/python studies/jumping_study.py --workers 2 --out results
+	$(MAKE) readme
+
+reproduce-distracting: $(STAMP)  ## Train Table 3 with the `cpu` preset (a day on two cores), then the tables
+	$(BIN)/python studies/distracting_study.py --workers 2 --out results
+	$(BIN)/python studies/distracting_figures.py results docs/images
 	$(MAKE) readme
 
 test: $(STAMP)  ## Run the tests (minutes)

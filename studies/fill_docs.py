@@ -13,15 +13,11 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from distracting_ablation import ablation_table as distracting_ablation
 from jumping_tables import SECTIONS
 from lqr_tables import ablation_table, moments_table, sparsity_table
 from pisces.experiments.crossing.tables import crossing_table
-from pisces.experiments.distracting.tables import (
-    alignment_markdown,
-    distracting_markdown,
-    distracting_train_markdown,
-    plain_markdown,
-)
+from pisces.experiments.distracting.tables import alignment_markdown, distracting_markdown, plain_markdown
 from pisces.experiments.jumping.report.tables import cell_of, summary_table
 from pisces.experiments.jumping.report.tiles import draw_tiles, draw_training, solved_tiles
 from pisces.experiments.lqr.tables import summary_table as lqr_table
@@ -40,7 +36,9 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
     "lqr_ablation": ("lqr", ablation_table),
     "lqr_sparsity": ("lqr", sparsity_table),
     "distracting": ("distracting", distracting_markdown),
-    "distracting-train": ("distracting", distracting_train_markdown),
+    "distracting-train": ("distracting", lambda runs: distracting_markdown(runs, "distracting_train")),
+    "distracting-gains": ("distracting", lambda runs: distracting_markdown(runs, "distracting_gains")),
+    "distracting-ablation": ("distracting", distracting_ablation),
     "distracting-alignment": ("distracting", alignment_markdown),
     "distracting-plain": ("distracting", plain_markdown),
     **{name: ("jumping", section) for name, section in SECTIONS.items()},

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -5,11 +7,12 @@ import torch
 from pisces.agents.drq.agent import DrQAgent
 from pisces.agents.drq.replay import TransitionBatch
 from pisces.agents.drq.settings import DrQSettings
+from pisces.agents.drq.views import Views
 from pisces.augment import shift_frames
 from pisces.pairs import Pair
 
 SETTINGS = DrQSettings(
-    batch_size=6, channels=3, feature_size=5, hidden_size=12, embedding_size=7, padding=2, anchors=4, auxiliary=True
+    batch_size=6, channels=3, feature_size=5, hidden_size=12, embedding_size=7, padding=2, auxiliary=True
 )
 
 
@@ -71,55 +74,164 @@ def test_targets_average_the_views():
         for view in range(2):
             rows = slice(6 * view, 6 * view + 6)
             images = shift_frames(torch.from_numpy(batch.next_observations), offsets[:, rows], 2)
-            sample = agent.actor.sample(agent.critic.convolutions(images), noise[rows])
-            values = agent.target(agent.target.convolutions(images), sample.actions)
+            sample = agent.actor.sample(agent.convolutions(images), noise[rows])
+            values = agent.target(agent.target_convolutions(images), sample.actions)
             expected += (torch.minimum(*values) - agent.alpha * sample.log_probability) / 2
     continues = torch.from_numpy(batch.continues)
     assert torch.allclose(target, torch.from_numpy(batch.rewards) + 0.99 * continues * expected, atol=1e-5)
 
 
+PARTS = ("convolutions", "critic", "target", "target_convolutions", "actor", "loss")
+
+
+def changes_by(agent, action):
+    """The parts that an action changes, and of the actor its layers."""
+    before = {part: snapshot(getattr(agent, part)) for part in PARTS}
+    action()
+    different = {part: changed(getattr(agent, part), before[part]) for part in PARTS}
+    return {part for part in PARTS if different[part]}, different["actor"]
+
+
 def test_actor_leaves_critic_and_convolutions_alone():
     agent, rng = make_agent(), np.random.default_rng(0)
-    critic, actor = snapshot(agent.critic), snapshot(agent.actor)
-    agent._update_actor(make_batch(), rng)
-    assert not changed(agent.critic, critic)
-    assert changed(agent.actor, actor) == {"trunk", "hidden1", "hidden2", "output"}
+    parts, layers = changes_by(agent, lambda: agent._update_actor(make_batch(), rng))
+    assert parts == {"actor"}
+    assert layers == {"trunk", "hidden1", "hidden2", "output"}
     assert all(parameter.requires_grad for parameter in agent.critic.parameters())
 
 
 def test_critic_updates_the_convolutions_and_not_the_actor():
     agent = make_agent()
-    critic, actor, target = snapshot(agent.critic), snapshot(agent.actor), snapshot(agent.target)
-    agent._update_critic(make_batch(), np.random.default_rng(0))
-    assert changed(agent.critic, critic) == {"convolutions", "trunk", "values"}
-    assert not changed(agent.actor, actor)
-    assert not changed(agent.target, target)
-    agent._update_target()
+    target = snapshot(agent.target)
+    parts, _ = changes_by(agent, lambda: agent._update_critic(make_batch(), np.random.default_rng(0)))
+    assert parts == {"critic", "convolutions"}
+    parts, _ = changes_by(agent, agent._update_target)
+    assert parts == {"target", "target_convolutions"}
     for (name, old), new in zip(target.items(), agent.critic.parameters(), strict=True):
         assert torch.allclose(agent.target.get_parameter(name), torch.lerp(old, new, 0.01), atol=1e-6)
 
 
+def test_a_target_without_convolutions_uses_the_critics():
+    agent, batch = make_agent(replace(SETTINGS, target_convolutions=False, views=1)), make_batch()
+    assert agent.target_convolutions is agent.convolutions
+    agent.update(batch)
+    agent.update(batch)
+    assert not any(name.startswith("target_convolutions") for name in agent.state()[0])
+    target = agent.target_values(batch, np.random.default_rng(1))
+    rng = np.random.default_rng(1)
+    offsets = torch.from_numpy(rng.integers(0, 5, (2, 6)))
+    noise = torch.from_numpy(rng.standard_normal((6, 2), dtype=np.float32))
+    with torch.no_grad():
+        features = agent.convolutions(shift_frames(torch.from_numpy(batch.next_observations), offsets, 2))
+        sample = agent.actor.sample(features, noise)
+        value = torch.minimum(*agent.target(features, sample.actions)) - agent.alpha * sample.log_probability
+    expected = torch.from_numpy(batch.rewards) + 0.99 * torch.from_numpy(batch.continues) * value
+    assert torch.allclose(target, expected, atol=1e-5)
+
+
 def test_similarity_loss_updates_encoder_hidden_layers_and_projection():
-    agent = make_agent()
-    critic, actor, loss = snapshot(agent.critic), snapshot(agent.actor), snapshot(agent.loss)
-    agent._update_auxiliary(make_pair())
-    assert changed(agent.critic, critic) == {"convolutions"}
-    assert changed(agent.actor, actor) == {"trunk", "hidden1", "hidden2"}
-    assert changed(agent.loss, loss) == {"projection"}
+    agent = make_agent(replace(SETTINGS, auxiliary_optimizer="own"))
+    parts, layers = changes_by(agent, lambda: agent._update_auxiliary(make_pair()))
+    assert parts == {"convolutions", "actor", "loss"}
+    assert layers == {"trunk", "hidden1", "hidden2"}
 
 
-def test_similarity_loss_falls():
-    agent, pair = make_agent(), make_pair()
-    losses = [agent._update_auxiliary(pair) for _ in range(40)]
+def test_shared_optimizers_see_the_sum_of_the_losses():
+    agent = make_agent(replace(SETTINGS, coefficient=3.0, actor_frequency=1))
+    reference = make_agent(replace(SETTINGS, coefficient=3.0, actor_frequency=1))
+    batch, pair, rng = make_batch(), make_pair(), np.random.default_rng(0)
+    agent._update_critic(batch, rng, pair)
+    got = agent.convolutions.first.weight.grad, agent.actor.hidden1.weight.grad
+    reference._update_critic(batch, np.random.default_rng(0))
+    critic = reference.convolutions.first.weight.grad.clone()
+    reference = make_agent(replace(SETTINGS, coefficient=3.0, actor_frequency=1))
+    reference.auxiliary_loss(pair).backward()
+    assert torch.allclose(got[0], critic + 3 * reference.convolutions.first.weight.grad, atol=1e-5)
+    assert torch.allclose(got[1], 3 * reference.actor.hidden1.weight.grad, atol=1e-6)
+
+
+def test_the_weight_of_the_similarity_loss_matters_with_shared_optimizers_only():
+    def weights(optimizer, coefficient):
+        agent = make_agent(replace(SETTINGS, auxiliary_optimizer=optimizer, coefficient=coefficient))
+        agent.update(make_batch(), make_pair())
+        return agent.convolutions.first.weight.detach()
+
+    # Adam's first step is as long for any gradient.
+    assert torch.allclose(weights("own", 1.0), weights("own", 100.0), atol=1e-6)
+    assert not torch.allclose(weights("shared", 1.0), weights("shared", 100.0), atol=1e-6)
+
+
+@pytest.mark.parametrize("actor_frequency", [1, 2])
+def test_the_actor_learns_from_the_similarity_loss_at_every_update(actor_frequency):
+    agent = make_agent(replace(SETTINGS, actor_frequency=actor_frequency))
+    agent.update(make_batch(), make_pair())
+    parts, layers = changes_by(agent, lambda: agent.update(make_batch(1), make_pair(1)))
+    assert {"actor", "loss", "convolutions"} <= parts
+    assert {"trunk", "hidden1", "hidden2"} <= layers
+
+
+@pytest.mark.parametrize("optimizer", ["shared", "own"])
+def test_similarity_loss_falls(optimizer):
+    agent, pair = make_agent(replace(SETTINGS, auxiliary_optimizer=optimizer, coefficient=100.0)), make_pair()
+    losses = [agent.update(make_batch(k), pair)["auxiliary"] for k in range(40)]
     assert losses[-1] < losses[0]
 
 
-def test_a_restored_agent_goes_on_alike():
-    agent = make_agent()
+def test_a_deterministic_policy_adds_scheduled_noise():
+    settings = replace(SETTINGS, policy="deterministic", noise_updates=4, noise_end=0.2)
+    agent, observation = make_agent(settings), make_batch().observations[0]
+    greedy, noise = agent.act(observation), np.array([0.1, -0.2], np.float32)
+    assert agent.noise == 1
+    assert np.allclose(agent.act(observation, noise), np.clip(greedy + noise, -1, 1), atol=1e-6)
+    for k in range(8):
+        agent.update(make_batch(k))
+    assert agent.noise == pytest.approx(0.2)
+    assert agent.alpha == 0
+
+
+def test_clipped_noise_keeps_the_gradient():
+    agent = make_agent(replace(SETTINGS, policy="deterministic"))
+    features = torch.randn(4, agent.inputs)
+    sample = agent.actor.sample(features, torch.full((4, 2), 50.0), 1.0, 0.3)
+    assert torch.allclose(sample.actions, (agent.actor.greedy(features) + 0.3).clamp(-1, 1))
+    sample = agent.actor.sample(features, torch.full((4, 2), 50.0), 1.0)
+    assert (sample.actions == 1).all()
+    sample.actions.sum().backward()
+    assert agent.actor.output.weight.grad.abs().max() > 0
+
+
+def test_strong_augmentation_spares_targets_and_the_rest_of_the_batch():
+    views, images = Views(0, 0.5, torch.device("cpu")), make_batch(n=6).observations
+    plain = views.shifted(images, np.random.default_rng(0))
+    strong = views.strong(plain.clone(), np.random.default_rng(0))
+    assert torch.equal(strong[3:], plain[3:])
+    assert not torch.equal(strong[:3], plain[:3])
+    assert strong.min() >= 0
+    assert strong.max() <= 255
+    agents = [make_agent(replace(SETTINGS, strong_share=share)) for share in (0.0, 1.0)]
+    targets = [agent.target_values(make_batch(), np.random.default_rng(0)) for agent in agents]
+    assert torch.equal(*targets)
+
+
+def test_reused_features_spare_the_actor_the_convolutions(monkeypatch):
+    agent = make_agent(replace(SETTINGS, reuse_features=True, target_convolutions=False, actor_frequency=1))
+    calls = []
+    forward = agent.convolutions.forward
+    monkeypatch.setattr(agent.convolutions, "forward", lambda images: calls.append(len(images)) or forward(images))
+    agent.update(make_batch())
+    assert calls == [12, 12]
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"auxiliary_optimizer": "own"}, {"policy": "deterministic", "target_convolutions": False}]
+)
+def test_a_restored_agent_goes_on_alike(change):
+    settings = replace(SETTINGS, **change)
+    agent = make_agent(settings)
     for k in range(3):
         agent.update(make_batch(k), make_pair(k))
     tensors, numbers = agent.state()
-    other = make_agent(seed=0)
+    other = make_agent(settings)
     # As a checkpoint gives them: contiguous.
     other.restore({name: value.clone().contiguous() for name, value in tensors.items()}, numbers)
     for k in range(3, 6):
@@ -132,11 +244,10 @@ def test_a_restored_agent_goes_on_alike():
 
 def test_policy_of_another_agent():
     source, agent = make_agent(seed=1), make_agent(seed=0)
-    critic = snapshot(agent.critic)
-    agent.restore_policy(source.state()[0])
+    parts, _ = changes_by(agent, lambda: agent.restore_policy(source.policy_state()))
     observation = make_batch().observations[0]
     assert np.array_equal(agent.act(observation), source.act(observation))
-    assert changed(agent.critic, critic) == {"convolutions"}
+    assert parts == {"convolutions", "target_convolutions", "actor"}
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,21 @@ def test_shifts_repeat_the_border():
     for k in range(3):
         y, x = offsets[:, k].tolist()
         assert np.array_equal(shifted[k].permute(1, 2, 0).numpy(), padded[k, y : y + 6, x : x + 7])
-    assert torch.equal(shift_frames(frames, torch.tensor([[2], [2]]).expand(2, 3), 2), frames.permute(0, 3, 1, 2))
+    assert torch.equal(
+        shift_frames(frames, torch.tensor([[2], [2]]).expand(2, 3), 2), frames.permute(0, 3, 1, 2).float()
+    )
     assert torch.equal(
         shift_frames(frames, torch.tensor([[1], [3]]), 2)[2], shift_frames(frames[2:], torch.tensor([[1], [3]]), 2)[0]
     )
+
+
+@pytest.mark.parametrize("padding", [0, 1, 3, 9])
+def test_the_fast_shift_is_that_of_indexing(padding):
+    frames = torch.rand(5, 6, 4, 3)
+    offsets = torch.randint(0, 2 * padding + 1, (2, 5))
+    fast = shift_frames(frames, offsets, padding)
+    assert torch.equal(fast, shift_frames(frames.clone().requires_grad_(), offsets, padding))
+    assert fast.is_contiguous(memory_format=torch.channels_last)
 
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.int64])

@@ -51,6 +51,18 @@ def test_paper_tasks_build_and_step(task):
     env.close()
 
 
+def test_supersampled_frames_are_averages_of_larger_ones():
+    frames = {}
+    for size, factor in ((48, 1), (24, 2), (24, 1)):
+        env = DistractingEnv("cartpole-swingup", "plain", frame_size=size, supersampling=factor)
+        env.reset(seed=0)
+        frames[size, factor] = env.render().astype(int)
+        env.close()
+    means = frames[48, 1].reshape(24, 2, 24, 2, 3).mean(axis=(1, 3))
+    assert np.abs(frames[24, 2] - means).max() <= 0.5
+    assert not np.array_equal(frames[24, 1], frames[24, 2])
+
+
 def test_ids_cover_the_suite():
     from dm_control import suite
 

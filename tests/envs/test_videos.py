@@ -26,6 +26,16 @@ def test_built_in_clips_are_deterministic_and_differ():
     assert 0 < change < np.abs(clip[-1].astype(int) - clip[0]).mean()
 
 
+@pytest.mark.parametrize("seed", [0, 1, 1_000_000])
+def test_built_in_clips_are_the_same_pictures_at_every_size(seed):
+    large, small = moving_texture(seed, 144, 4), moving_texture(seed, 48, 4)
+    for frame in range(4):
+        shrunk = np.asarray(Image.fromarray(large[frame]).resize((48, 48), Image.Resampling.BOX)).astype(int)
+        same, other = (np.corrcoef(shrunk.ravel(), side.ravel())[0, 1] for side in (small[frame], small[frame][::-1]))
+        assert same > 0.93
+        assert other < 0.6
+
+
 def test_train_and_test_clips_have_nothing_in_common():
     train, test = find_videos("train"), find_videos("test")
     assert (len(train), len(test)) == (2, 30)

@@ -101,9 +101,14 @@ def test_validation_videos_neither_train_nor_test():
     assert not set(find_videos("validation").sources) & {*find_videos("test").sources}
 
 
-def test_distracting_grid_is_the_papers():
-    values = {dimension.name: dimension.values for dimension in Distracting().search_space("drq+pse")}
-    assert values == {"temperature": (0.01, 0.1, 1.0), "coefficient": (1.0, 3.0, 10.0)}
+@pytest.mark.parametrize("method", ["drq+pse", "drqv2+pse"])
+def test_distracting_searches_weight_and_metric(method):
+    values = {dimension.name: dimension.values for dimension in Distracting().search_space(method)}
+    assert values == {
+        "coefficient": (0.1, 1.0, 10.0),
+        "scale": (0.01, 0.1, 1.0),
+        "metric_discount": (0.9, 0.99),
+    }
 
 
 @pytest.mark.parametrize("experiment", all_experiments().values(), ids=lambda experiment: experiment.name)

@@ -78,6 +78,21 @@ def test_large_metrics_lie_in_a_file_and_are_the_same(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("count", [1, 5, 12, 20, 99])
+def test_candidates_include_the_nearest_states(count):
+    rng = np.random.default_rng(0)
+    x, y = (Trajectory(np.arange(20), actions=rng.integers(0, 2, 20)) for _ in range(2))
+    sampler = TrajectoryPairs([x, y], discount=0.5, states=4, candidates=count, pairs=[(0, 1)])
+    whole = sampler.metric((0, 0), (1, 0))
+    for _ in range(10):
+        pair = sampler.sample()
+        rows, columns = pair.observations_x.numpy(), pair.observations_y.numpy()
+        nearest = set(whole[rows].argmin(axis=1).tolist())
+        assert nearest <= set(columns.tolist())
+        assert len(set(columns.tolist())) == len(columns) == min(max(count, len(nearest)), 20)
+        assert np.array_equal(pair.metric.numpy(), whole[np.ix_(rows, columns)])
+
+
 def test_at_most_so_many_states_are_drawn_with_their_distances():
     x = Trajectory(np.arange(9.0)[:, None], actions=np.array([0, 1, 1, 0, 1, 0, 0, 0, 1]))
     y = Trajectory(100 + np.arange(2.0)[:, None], actions=np.array([1, 0]))
@@ -138,7 +153,7 @@ def test_unusable_trajectories_are_explained(environments, message):
 
 
 def test_bad_arguments_are_explained():
-    for arguments in ({"discount": 1.0}, {"states": 0}):
+    for arguments in ({"discount": 1.0}, {"states": 0}, {"candidates": 0}):
         with pytest.raises(UserError):
             TrajectoryPairs(family(), **arguments)
     with pytest.raises(UserError, match="two of environment 1"):

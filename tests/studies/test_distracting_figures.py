@@ -1,13 +1,16 @@
 from pathlib import Path
 
+from PIL import Image
 from stored_runs import stored_run
 
-from distracting_figures import FIGURE, main
+from distracting_figures import CLIPS, CURVES, SCENES, main
 from fill_docs import fill
 from pisces.experiments.distracting.config import DistractingConfig
+from pisces.experiments.distracting.episodes import EPISODE
 from pisces.experiments.distracting.experiment import Distracting
 from pisces.experiments.distracting.tables import distracting_markdown
-from pisces.reports.results import StoredRuns
+from pisces.experiments.registry import all_experiments
+from pisces.reports.results import StoredRuns, read_runs
 from pisces.runs.store import RunFolder
 
 DOCUMENT = "<!-- table: distracting -->\nold\n<!-- end -->\n<!-- table: distracting-train -->\n<!-- end -->\n"
@@ -26,7 +29,7 @@ def test_documents_say_when_there_are_no_runs(tmp_path, capsys):
     assert fill(DOCUMENT, StoredRuns(()), tmp_path).count("No finished run") == 2
     main(tmp_path, tmp_path / "images")
     assert "No finished run" in capsys.readouterr().out
-    assert not (tmp_path / "images").exists()
+    assert {path.name for path in (tmp_path / "images").iterdir()} == {SCENES, CLIPS}
 
 
 def test_documents_show_the_runs():
@@ -41,4 +44,23 @@ def test_curves_are_drawn(tmp_path):
     config = config_of()
     RunFolder.of(tmp_path / "results", config).create(config).write_result(config, VALUES)
     main(tmp_path / "results", tmp_path / "images")
-    assert (tmp_path / "images" / FIGURE).read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "images" / CURVES).read_bytes().startswith(b"\x89PNG")
+    assert not list((tmp_path / "images").glob("*.gif"))
+
+
+def test_episodes_without_and_with_pses_are_shown_side_by_side(tmp_path):
+    for number, method in enumerate(("drq", "drq+pse")):
+        config = DistractingConfig.make(method, "cpu")
+        folder = RunFolder.of(tmp_path, config).create(config)
+        folder.write_result(config, VALUES)
+        frames = [Image.new("RGB", (20, 20), (200 * number, 0, k)) for k in range(100)]
+        frames[0].save(folder.file(EPISODE), save_all=True, append_images=frames[1:])
+    main(tmp_path, tmp_path / "images")
+    with Image.open(tmp_path / "images" / "distracting_cartpole-swingup.gif") as film:
+        assert 40 <= film.n_frames <= 60
+        picture = film.convert("RGB")
+    section = Distracting().page_section(read_runs([tmp_path], all_experiments()).of("distracting"), "none")
+    assert section.html.count("data:image/gif;base64,") == 1
+    assert "cartpole-swingup, cpu, random initialization" in section.html
+    assert Distracting().page_section([], "none").html == ""
+    assert picture.getpixel((10, 40))[0] < 50 < 150 < picture.getpixel((100, 40))[0]

@@ -19,7 +19,6 @@ CASES = {
     "jumping-colors": ("jumping", "jumping", "randconv+shift", {"augmentation": "none"}),
     "bisimulation-transfer": ("jumping", "jumping", "bisimulation-transfer", {}),
     "lqr": ("lqr", "lqr", "psm", {"aggregation": 0.0, "environments": 4}),
-    "distracting": ("distracting", "distracting", "drq+pse", {}),
     "grid": ("grid", "crossing", "ppo+pse", {}),
 }
 RENAMED = {
@@ -121,6 +120,18 @@ def test_the_committed_results_are_the_migrated_ones(name, tmp_path):
     main(tmp_path, tmp_path)
     (path,) = tmp_path.rglob(RESULT)
     assert (ROOT / "results" / path.relative_to(tmp_path)).read_bytes() == path.read_bytes()
+
+
+def test_results_of_changed_environments_are_left_alone(tmp_path, capsys):
+    folder = tmp_path / "distracting" / "drq" / "0123456789ab"
+    folder.mkdir(parents=True)
+    (folder / RESULT).write_text('{"config": {"method": "drq"}, "test_return": 200.0}')
+    before = files_of(tmp_path)
+    main(tmp_path, tmp_path)
+    printed = capsys.readouterr()
+    assert printed.out == "0 runs migrated\n"
+    assert "the environments of distracting have changed since" in printed.err
+    assert files_of(tmp_path) == before
 
 
 def test_migrating_again_changes_nothing(tmp_path, capsys):

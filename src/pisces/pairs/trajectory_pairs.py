@@ -61,6 +61,8 @@ class TrajectoryPairs:
         last: what follows the last states of both trajectories, "self-loop" or "stop"; None decides by whether they
             terminated, see `pisces.metrics.trajectory_metric`.
         states: at most this many states of each trajectory are sampled; None for all.
+        candidates: at most this many states of the second trajectory are sampled instead: the nearest one of each
+            sampled state of the first, which are always kept, and random others.
         pairs: the pairs of environments to sample from, with equal probability; None for any two different ones.
         observe: maps the recorded observations [n, ...] of sampled states to the tensor that a pair holds, e.g. from
             frame numbers to frames on disk; by default the observations themselves.
@@ -77,6 +79,7 @@ class TrajectoryPairs:
         cost: TrajectoryCost = behavior_cost,
         last: Last | None = None,
         states: int | None = None,
+        candidates: int | None = None,
         pairs: Sequence[tuple[int, int]] | None = None,
         observe: Callable[[NDArray[Any]], Tensor] = torch.from_numpy,
         seed: int | np.random.Generator = 0,
@@ -86,13 +89,14 @@ class TrajectoryPairs:
         check_discount(discount)
         if last is not None and last not in get_args(Last):
             raise unknown_name("last", last, get_args(Last))
-        if states is not None and states < 1:
-            raise UserError(f"expected at least one state per trajectory, got {states}")
+        for count in (states, candidates):
+            if count is not None and count < 1:
+                raise UserError(f"expected at least one state per trajectory, got {count}")
         self.generator = as_generator(seed)
         self.groups = _check_groups(environments, cost)
         self._pairs = None if pairs is None else _check_pairs(pairs, len(self.groups))
         self._arguments: dict[str, Any] = {"discount": discount, "cost": cost, "last": last}
-        self._states, self._observe = states, observe
+        self._states, self._candidates, self._observe = states, candidates, observe
         self._starts, size = _starts(self.groups, self._pairs)
         self._store = MetricStore(size, memory_limit, folder)
         self._known: set[tuple[Place, Place]] = set()
@@ -115,12 +119,16 @@ class TrajectoryPairs:
         rng = self.generator if generator is None else generator
         places = [(env, int(rng.integers(len(self.groups[env])))) for env in self._sample_environments(rng)]
         x, y = (self.groups[env][number] for env, number in places)
-        rows, columns = (self._sample_states(len(trajectory), rng) for trajectory in (x, y))
-        metric = self.metric(*places)[np.ix_(rows, columns)]
+        rows = self._sample_states(len(x), rng)
+        metric = self.metric(*places)[rows]
+        if self._candidates is None:
+            columns = self._sample_states(len(y), rng)
+        else:
+            columns = _nearest_and_others(metric, self._candidates, rng)
         return Pair(
             self._observe(x.observations[rows]),
             self._observe(y.observations[columns]),
-            torch.from_numpy(np.ascontiguousarray(metric)),
+            torch.from_numpy(np.ascontiguousarray(metric[:, columns])),
         )
 
     def metric(self, x: Place, y: Place) -> NDArray[np.float64]:
@@ -158,6 +166,15 @@ class TrajectoryPairs:
         if self._states is None or length <= self._states:
             return np.arange(length)
         return np.sort(rng.choice(length, size=self._states, replace=False))
+
+
+def _nearest_and_others(metric: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The nearest column of each row of a metric, and random others up to a number of them, sorted."""
+    if count >= metric.shape[1]:
+        return np.arange(metric.shape[1])
+    nearest = np.unique(metric.argmin(axis=1))
+    others = np.setdiff1d(rng.permutation(metric.shape[1]), nearest, assume_unique=True)
+    return np.sort(np.concatenate([nearest, others[: max(count - len(nearest), 0)]]))
 
 
 def _check_metric(metric: NDArray[np.float64], shape: tuple[int, int]) -> None:

@@ -79,13 +79,24 @@ class StoredRun:
         return (self.folder / CHECKPOINT).exists()
 
     @cached_property
-    def version(self) -> str | None:
-        """The version of pisces that ran it, if it was recorded."""
+    def info(self) -> dict[str, Any]:
+        """What was recorded about how it was run; empty if nothing was."""
         try:
             info = json.loads((self.folder / RUN_INFO).read_text())
         except (OSError, ValueError, RecursionError):
-            return None
-        return str(info["pisces"]) if isinstance(info, dict) and "pisces" in info else None
+            return {}
+        return info if isinstance(info, dict) else {}
+
+    @property
+    def version(self) -> str | None:
+        """The version of pisces that ran it, if it was recorded."""
+        return str(self.info["pisces"]) if "pisces" in self.info else None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, if it was recorded."""
+        seconds = self.info.get("seconds")
+        return float(seconds) if isinstance(seconds, int | float) else None
 
 
 @dataclass(frozen=True)

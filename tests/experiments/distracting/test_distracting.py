@@ -1,6 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 
+from pisces.agents.drq.policy import PixelPolicy
+from pisces.agents.drq.settings import DrQSettings
 from pisces.cli import main
 from pisces.errors import UserError
 from pisces.experiments import load
@@ -87,13 +92,14 @@ def test_pairs_differ_in_the_background_only(whole, root, tmp_path):
         assert not np.array_equal(archive["frames_x"], archive["frames_y"])
         actions, frames = archive["actions"], archive["frames_y"]
     cost = np.abs(actions[:, None] - actions[None]).mean(axis=2)
-    store = PairStore(folder, 2, 3, 0.99, tmp_path / "scratch")
+    store = PairStore(folder, 2, 3, DrQSettings(), tmp_path / "scratch")
     metric = store.pairs.metric((0, 0), (1, 0))
     assert np.allclose(metric, sequence_metric(cost, discount=0.99, last="self-loop"), atol=1e-5)
     assert np.allclose(np.diag(metric), 0)
     pair = store.draw(np.random.default_rng(0))
-    number = int(np.random.default_rng(0).integers(2))
-    assert np.array_equal(pair.metric, store.pairs.metric((2 * number, 0), (2 * number + 1, 0)))
+    number = int(np.random.default_rng(0).integers(4)) // 2
+    expected = store.pairs.metric((2 * number, 0), (2 * number + 1, 0))
+    assert any(np.array_equal(pair.metric, side) for side in (expected, expected.T))
     assert pair.observations_x.shape == (10, 20, 20, 9)
     assert np.array_equal(pair.observations_x[1, ..., 3:], pair.observations_x[2, ..., :6])
     stacked = store.observations(np.array([10, 11, 19]))
@@ -105,7 +111,7 @@ def test_a_damaged_pair_is_explained(whole, root, tmp_path):
     (folder,) = root.glob("distracting/drq/*/pairs")
     (tmp_path / "0000.npz").write_bytes((folder / "0000.npz").read_bytes()[:500])
     with pytest.raises(ValueError, match="is damaged; delete it and run the same command again"):
-        PairStore(tmp_path, 1, 3, 0.99, tmp_path / "scratch")
+        PairStore(tmp_path, 1, 3, DrQSettings(), tmp_path / "scratch")
 
 
 @pytest.mark.parametrize("decision", [6, 15])
@@ -126,6 +132,32 @@ def test_a_stopped_run_goes_on_to_the_same_result(whole, root, tmp_path, monkeyp
 def test_pretrained_initialization(whole, root):
     result = run(config_of("drq", init="pretrained"), root).read_result()
     assert result["config"]["init"] == "pretrained"
+
+
+def test_pairs_are_those_of_the_best_evaluation(tmp_path, monkeypatch):
+    returns = iter([300.0, 10.0, 500.0, 10.0, 100.0, 10.0, 0.0, 0.0])
+    monkeypatch.setattr(distracting_run, "evaluate", lambda *arguments: [next(returns)])
+    states = []
+    original = PixelPolicy.policy_state
+    monkeypatch.setattr(PixelPolicy, "policy_state", lambda self: states.append(original(self)) or states[-1])
+    config = config_of("drq").override({"evaluations": 3, "steps": 3000})
+    folder = run(config, tmp_path)
+    assert len(states) == 2
+    best = distracting_run._best_policy(folder)
+    assert set(best) == set(states[1])
+    assert all(torch.equal(best[name], states[1][name]) for name in best)
+    assert not torch.equal(folder.read_checkpoint()[0]["actor.output.weight"], best["actor.output.weight"])
+
+
+def test_a_pretrained_agent_collects_batches_of_decisions_first(root, whole, monkeypatch):
+    config = config_of("drq", init="pretrained").override({"steps": 30_000, "batch_size": 4})
+    updates = []
+    monkeypatch.setattr(distracting_run._Run, "_update", lambda self: updates.append(self.decisions))
+    state = SimpleNamespace(config=config, decisions=0, agent=SimpleNamespace(updates=0))
+    state.decisions = 200
+    assert distracting_run._Run._updates_due(state) == 0
+    state.decisions = 201
+    assert distracting_run._Run._updates_due(state) == 1
 
 
 def test_trained_agent_loads_and_plays(whole):

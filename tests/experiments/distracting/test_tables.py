@@ -37,7 +37,7 @@ def write(root, run):
 
 
 def test_table_stands_beside_the_papers(runs):
-    table, train = distracting_tables(runs)
+    table, train, _ = distracting_tables(runs)
     rows = {(row[0], row[1], row[2]): dict(zip(table.header, map(str, row), strict=True)) for row in table.rows}
     assert rows["cpu", "random", "DrQ"]["cartpole-swingup"] == "**500** (58), n=3 [252, 748] / 582 (42)"
     assert rows["cpu", "random", "DrQ"]["walker-stand"] == "**300**, n=1 / –"
@@ -49,6 +49,37 @@ def test_table_stands_beside_the_papers(runs):
         "**600** (58), n=3 [352, 848]",
         "**500** (58), n=3 [252, 748]",
     ]
+
+
+def test_gains_are_paired_by_seed():
+    own = [run_of("drq", seed=seed, test=400.0 + 100 * seed) for seed in range(4)]
+    own += [run_of("drq+pse", seed=seed, test=450.0 + 100 * seed + 20 * (seed == 1)) for seed in (1, 2, 9)]
+    own += [run_of("drq", task="finger-spin", test=646.0), run_of("drq+pse", task="finger-spin", test=700.0)]
+    own[5].result["train_return"] = own[5].result["test_return"] + 40
+    *_, table = distracting_tables(own)
+    cartpole, average, finger = sorted(table.rows, key=lambda row: row[3])[0], table.rows[-1], table.rows[1]
+    assert [str(cell) for cell in cartpole[3:]] == [
+        "cartpole-swingup",
+        "650 / 550",
+        "680 / 610",
+        "**60** (10), n=2 [-67, 187]",
+        "30 %",
+    ]
+    assert finger[-2].values == (54.0,)
+    # The one seed of finger-spin gives no interval; 60 of 582 is 10.3 %.
+    assert average[3] == "mean, in % of the paper's DrQ"
+    assert average[-2].startswith("**10.3**, 1 tasks [8.6, 12.0]")
+    assert len(distracting_tables(own[:4])) == 2
+
+
+def test_methods_beyond_the_papers_have_rows_and_times(tmp_path):
+    folder = write(tmp_path, run_of("sac", test=20.0))
+    folder.write_info({"seconds": 5400.0})
+    (table, _) = distracting_tables(read_runs([tmp_path], all_experiments()).of("distracting"))
+    rows = {row[2]: dict(zip(table.header, map(str, row), strict=True)) for row in table.rows}
+    assert rows["SAC"]["cartpole-swingup"] == "**20**, n=1 / –"
+    assert rows["SAC"]["hours per run, one core"] == "1.5"
+    assert rows["DrQ"]["hours per run, one core"] == "–"
 
 
 def test_what_explains_the_returns_is_told_of_runs_that_measured_it(runs):
@@ -103,7 +134,11 @@ def test_stored_runs_have_tables_and_curves(runs, tmp_path):
     assert found.skipped == ()
     stored = found.of("distracting")
     assert len(stored) == len(runs)
-    assert [table.name for table in Distracting().tables(stored)] == ["distracting", "distracting_train"]
+    assert [table.name for table in Distracting().tables(stored)] == [
+        "distracting",
+        "distracting_train",
+        "distracting_gains",
+    ]
     assert list(Distracting().figures(stored)) == ["distracting_curves_cpu", "distracting_curves_smoke"]
     assert Distracting().tables([]) == []
     (pretrained,) = [run.config for run in stored if run.config.init == "pretrained"]

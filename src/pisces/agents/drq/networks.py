@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -15,18 +17,18 @@ LOG_TWO_PI = math.log(2 * math.pi)
 
 
 class Convolutions(nn.Module):
-    """Four 3 x 3 convolutions with ReLU; frames come as bytes or as floats in [0, 255]."""
+    """3 x 3 convolutions with ReLU; frames come as bytes or as floats in [0, 255]."""
 
-    def __init__(self, in_channels: int, channels: int, second_stride: int, generator: torch.Generator) -> None:
+    def __init__(self, in_channels: int, channels: int, strides: Sequence[int], generator: torch.Generator) -> None:
         super().__init__()
-        self.first = nn.Conv2d(in_channels, channels, 3, 2)
+        self.first = nn.Conv2d(in_channels, channels, 3, strides[0])
         self.others = nn.Sequential()
-        for stride in (second_stride, 1, 1):
+        for stride in strides[1:]:
             self.others.extend([nn.Conv2d(channels, channels, 3, stride), nn.ReLU(inplace=True)])
         for layer in [self.first, *list(self.others)[::2]]:
             orthogonal(layer, generator, nn.init.calculate_gain("relu"))
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self._strides = (2, second_stride, 1, 1)
+        self._strides = strides
 
     def forward(self, images: Tensor) -> Tensor:
         """Maps images [n, C, H, W] to flat features [n, F]."""
@@ -39,8 +41,8 @@ class Convolutions(nn.Module):
         """Number of features of a frame."""
         for stride in self._strides:
             frame_size = (frame_size - 3) // stride + 1
-        if frame_size < 1:
-            raise UserError("expected frames large enough for four convolutions, got smaller ones")
+            if frame_size < 1:
+                raise UserError(f"expected frames large enough for {len(self._strides)} convolutions, got smaller ones")
         return frame_size * frame_size * self.first.out_channels
 
 
@@ -79,7 +81,32 @@ class ActionSample:
 
 
 class Actor(nn.Module):
-    """A Gaussian policy squashed by tanh, on the features of the shared convolutions."""
+    """What all policies share: layers on the features of the convolutions, and a mean squashed by tanh."""
+
+    def __init__(self, inputs: int, feature_size: int, hidden: int, outputs: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.trunk = Trunk(inputs, feature_size, generator)
+        self.hidden1, self.hidden2 = _linear(feature_size, hidden, generator), _linear(hidden, hidden, generator)
+        self.output = _linear(hidden, outputs, generator)
+
+    def represent(self, features: Tensor) -> Tensor:
+        """The penultimate layer, [n, hidden]."""
+        return functional.relu(self.hidden2(functional.relu(self.hidden1(self.trunk(features)))))
+
+    def greedy(self, features: Tensor) -> Tensor:
+        """The squashed mean, [n, A]."""
+        raise NotImplementedError
+
+    def sample(self, features: Tensor, noise: Tensor, deviation: float, clip: float | None = None) -> ActionSample:
+        """Draws actions with given standard normal noise [n, A].
+
+        `deviation` and `clip` are the standard deviation and the largest noise of policies that do not learn theirs.
+        """
+        raise NotImplementedError
+
+
+class GaussianActor(Actor):
+    """SAC's policy: a Gaussian squashed by tanh, whose mean and standard deviation are learned."""
 
     def __init__(
         self,
@@ -90,15 +117,8 @@ class Actor(nn.Module):
         bounds: tuple[float, float],
         generator: torch.Generator,
     ) -> None:
-        super().__init__()
-        self.trunk = Trunk(inputs, feature_size, generator)
-        self.hidden1, self.hidden2 = _linear(feature_size, hidden, generator), _linear(hidden, hidden, generator)
-        self.output = _linear(hidden, 2 * actions, generator)
+        super().__init__(inputs, feature_size, hidden, 2 * actions, generator)
         self._low, self._high = bounds
-
-    def represent(self, features: Tensor) -> Tensor:
-        """The penultimate layer, [n, hidden]."""
-        return functional.relu(self.hidden2(functional.relu(self.hidden1(self.trunk(features)))))
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and logarithm of the standard deviation before squashing, [n, A] each."""
@@ -110,7 +130,9 @@ class Actor(nn.Module):
         """The squashed mean, [n, A]."""
         return torch.tanh(self(features)[0])
 
-    def sample(self, features: Tensor, noise: Tensor) -> ActionSample:
+    def sample(
+        self, features: Tensor, noise: Tensor, deviation: float = 0.0, clip: float | None = None
+    ) -> ActionSample:
         """Draws actions with given standard normal noise [n, A].
 
         log pi(a) = sum log N(u; mean, std) - sum log(1 - tanh(u)^2), the last in a form that does not overflow.
@@ -122,34 +144,42 @@ class Actor(nn.Module):
         return ActionSample(torch.tanh(raw), (gaussian - squash).sum(dim=1, keepdim=True))
 
 
+class DeterministicActor(Actor):
+    """DrQ-v2's policy: an action, to which noise of a given standard deviation is added."""
+
+    def greedy(self, features: Tensor) -> Tensor:
+        """The squashed output, [n, A]."""
+        return torch.tanh(self.output(self.represent(features)))
+
+    def sample(self, features: Tensor, noise: Tensor, deviation: float, clip: float | None = None) -> ActionSample:
+        """Adds noise [n, A] to the actions; their log-probability counts as 0, since the entropy is not learned."""
+        mean, noise = self.greedy(features), deviation * noise
+        noisy = mean + (noise if clip is None else noise.clamp(-clip, clip))
+        # The gradient passes the bounds, or the actor could not come back from there.
+        actions = noisy + (noisy.clamp(-1, 1) - noisy).detach()
+        return ActionSample(actions, torch.zeros_like(actions[:, :1]))
+
+
 class Critic(nn.Module):
-    """Two Q-functions on one encoder; the convolutions are its own, the actor borrows them."""
+    """Two Q-functions on one encoder."""
 
     def __init__(
-        self,
-        convolutions: Convolutions,
-        inputs: int,
-        feature_size: int,
-        hidden: int,
-        actions: int,
-        generator: torch.Generator,
+        self, inputs: int, feature_size: int, hidden: int, actions: int, norm: bool, generator: torch.Generator
     ) -> None:
         super().__init__()
-        self.convolutions = convolutions
         self.trunk = Trunk(inputs, feature_size, generator)
-        self.values = nn.ModuleList(
-            nn.Sequential(
-                _linear(feature_size + actions, hidden, generator),
-                nn.ReLU(),
-                _linear(hidden, hidden, generator),
-                nn.ReLU(),
-                _linear(hidden, 1, generator),
-            )
-            for _ in range(2)
-        )
+        sizes = (feature_size + actions, hidden, hidden)
+        self.values = nn.ModuleList(_value(sizes, norm, generator) for _ in range(2))
 
     def forward(self, features: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
         """Both values of actions, [n, 1] each; `features` are the convolutions'."""
         inputs = torch.cat([self.trunk(features), actions], dim=1)
         first, second = (value(inputs) for value in self.values)
         return first, second
+
+
+def _value(sizes: Sequence[int], norm: bool, generator: torch.Generator) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [_linear(inputs, outputs, generator), *([nn.LayerNorm(outputs)] if norm else []), nn.ReLU()]
+    return nn.Sequential(*layers, _linear(sizes[-1], 1, generator))

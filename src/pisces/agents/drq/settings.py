@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pisces.errors import UserError
-from pisces.validation import Count, Discount, Fraction, NonNegative, NonNegativeInt, Positive, check_settings
+from pisces.validation import (
+    Count,
+    Discount,
+    Fraction,
+    NonNegative,
+    NonNegativeInt,
+    Positive,
+    Probability,
+    check_settings,
+)
+
+Policy = Literal["gaussian", "deterministic"]
+Optimizer = Literal["shared", "own"]
 
 
 @dataclass(frozen=True)
@@ -38,10 +51,30 @@ class DrQSettings:
     """Lowest logarithm of the policy's standard deviation."""
     log_std_high: float = 2.0
     """Highest logarithm of the policy's standard deviation."""
+    policy: Policy = "gaussian"
+    """Policy: SAC's squashed Gaussian, or DrQ-v2's deterministic one with scheduled exploration noise."""
+    noise_end: Positive = 0.1
+    """Standard deviation of a deterministic policy's exploration noise in the end; it starts at 1."""
+    noise_updates: Count = 50_000
+    """Updates until a deterministic policy's exploration noise has reached its end."""
+    noise_clip: Positive = 0.3
+    """Largest noise of a deterministic policy in targets and in the actor's loss."""
     channels: Count = 32
-    """Channels of the four convolutions."""
+    """Channels of the convolutions."""
+    layers: Count = 4
+    """Number of convolutions."""
+    first_stride: Count = 2
+    """Stride of the first convolution."""
     second_stride: Count = 1
-    """Stride of the second convolution; the first has 2, the others 1."""
+    """Stride of the second convolution; later ones have 1."""
+    target_convolutions: bool = True
+    """Whether the target critic has convolutions of its own; DrQ-v2's uses the critic's."""
+    reuse_features: bool = False
+    """Whether the actor learns from the critic's features of an update, instead of those of newly shifted views."""
+    critic_norm: bool = False
+    """Whether the critic's hidden layers are normalized (LayerNorm)."""
+    average_rewards: bool = False
+    """Whether the agent learns from the mean, instead of the sum, of the rewards of a repeated action."""
     feature_size: Count = 50
     """Width of the encoder's output."""
     hidden_size: Count = 1024
@@ -50,8 +83,12 @@ class DrQSettings:
     """Largest random shift, in pixels."""
     views: Count = 2
     """Shifted copies per observation, for the target (K) and for the loss (M)."""
+    strong_share: Probability = 0.0
+    """Share of a batch that the critic sees after a random convolution; targets are free of it (SVEA)."""
     auxiliary: bool = False
     """Whether the policy similarity loss is used."""
+    auxiliary_optimizer: Optimizer = "shared"
+    """Optimizers of the policy similarity loss: the critic's and the actor's, or its own as in the published code."""
     coefficient: NonNegative = 1.0
     """Weight of the policy similarity loss (alpha)."""
     temperature: Positive = 0.1
@@ -61,7 +98,9 @@ class DrQSettings:
     metric_discount: Discount = 0.99
     """Discount of the policy similarity metric."""
     anchors: Count = 128
-    """States of one episode that are compared with all states of the other."""
+    """States of one episode that are compared with states of the other."""
+    candidates: NonNegativeInt = 0
+    """States of the other episode that anchors are compared with; 0 compares with all."""
     embedding_size: Count = 256
     """Width of the embeddings that the policy similarity loss compares."""
     auxiliary_frequency: Count = 1

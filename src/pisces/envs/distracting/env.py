@@ -40,6 +40,7 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         action_repeat: simulator steps per action; the paper's number if None.
         dynamic: False freezes the distractions within an episode.
         camera: index of the camera.
+        supersampling: how many times as high and wide frames are rendered before they are averaged.
         render_mode: "rgb_array" or None.
     """
 
@@ -56,12 +57,13 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         action_repeat: int | None = None,
         dynamic: bool = True,
         camera: int = 0,
+        supersampling: int = 2,
         render_mode: str | None = None,
     ) -> None:
         check_task(task)
         self.variant, self._dynamic = find_variant(variant), dynamic
         self.action_repeat = default_repeat(task) if action_repeat is None else action_repeat
-        check_size(frame_size, frame_stack, self.action_repeat)
+        check_size(frame_size, frame_stack, self.action_repeat, supersampling)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise UserError(f"expected render_mode 'rgb_array' or None, got {render_mode!r}")
         if not isinstance(dynamic, bool) or not isinstance(camera, int | np.integer):
@@ -70,7 +72,7 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         self.videos = find_videos(videos, davis, self.variant.train_videos) if self.variant.background else None
         if self.videos is not None:
             self.videos.load(0, self._sky_size)  # reports a damaged folder now, not at the first reset
-        self._build(task, frame_size, camera)
+        self._build(task, frame_size, camera, supersampling)
         self.render_mode = render_mode
         self._frames: deque[NDArray[np.uint8]] = deque(maxlen=frame_stack)
         self.observation_space = gym.spaces.Box(0, 255, (frame_size, frame_size, 3 * frame_stack), np.uint8)
@@ -81,7 +83,7 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         self._camera_walk: CameraWalk | None = None
         self._seed_streams(int(self.np_random.integers(2**31)))
 
-    def _build(self, task: str, frame_size: int, camera: int) -> None:
+    def _build(self, task: str, frame_size: int, camera: int, supersampling: int) -> None:
         from pisces.envs.distracting.render import SceneRenderer, load_task  # imports MuJoCo
 
         domain, name = task.split("-", 1)
@@ -92,7 +94,7 @@ class DistractingEnv(gym.Env[NDArray[np.uint8], NDArray[np.float32]]):
         names = [model.mat(index).name for index in range(model.nmat)]
         if self.variant.background and GRID in names:
             model.mat_rgba[names.index(GRID), 3] = self.variant.floor_alpha(domain)
-        self._renderer = SceneRenderer(model, frame_size, camera)
+        self._renderer = SceneRenderer(model, frame_size, camera, supersampling)
         spec = self._env.action_spec()
         self._low = np.broadcast_to(spec.minimum, spec.shape).astype(np.float64)
         self._high = np.broadcast_to(spec.maximum, spec.shape).astype(np.float64)

@@ -90,12 +90,14 @@ class SceneRenderer:
         model: the model; its rendering quality is lowered.
         size: height and width of the frames.
         camera: index of the camera.
+        supersampling: frames are rendered this many times as high and wide, and averaged.
     """
 
-    def __init__(self, model: Any, size: int, camera: int = 0) -> None:
+    def __init__(self, model: Any, size: int, camera: int = 0, supersampling: int = 1) -> None:
         if not 0 <= camera < model.ncam:
             raise UserError(f"expected a camera in 0..{model.ncam - 1}, got {camera}")
-        self._model, self._size = model, size
+        self._model, self._supersampling = model, supersampling
+        self._size = size = size * supersampling
         model.vis.quality.offsamples, model.vis.quality.shadowsize = 0, 0
         model.vis.global_.offwidth = model.vis.global_.offheight = size
         self._gl = gl.make_context(BACKEND, size, size)
@@ -131,10 +133,14 @@ class SceneRenderer:
             self._move_camera(data, view)
         if sky is not None:
             self._sky.show(sky, range(FACES) if view is not None else self._visible_faces())
+        return _shrink(self._pixels(), self._supersampling)[::-1].copy()
+
+    def _pixels(self) -> NDArray[np.uint8]:
+        """Renders the scene as it is; row 0 is at the bottom."""
         mujoco.mjr_render(self._rectangle, self._scene, self._context)
         frame = np.empty((self._size, self._size, 3), dtype=np.uint8)
         mujoco.mjr_readPixels(frame, None, self._rectangle, self._context)
-        return frame[::-1].copy()
+        return frame
 
     def upload_terrain(self) -> None:
         """Uploads height fields that have changed."""
@@ -156,11 +162,8 @@ class SceneRenderer:
         for face in range(FACES):
             self._sky.show(np.full((self._sky.size, self._sky.size, 3), 40 * (face + 1), np.uint8), [face])
         geoms, self._scene.ngeom = self._scene.ngeom, 0
-        mujoco.mjr_render(self._rectangle, self._scene, self._context)
+        values = self._pixels()[..., 0].astype(int)
         self._scene.ngeom = geoms
-        frame = np.empty((self._size, self._size, 3), dtype=np.uint8)
-        mujoco.mjr_readPixels(frame, None, self._rectangle, self._context)
-        values = frame[..., 0].astype(int)
         # Colors blend where faces meet, so a face also counts as visible near its own color.
         return [face for face in range(FACES) if (abs(values - 40 * (face + 1)) <= 20).any()]
 
@@ -228,6 +231,17 @@ class _Sky:
         for face in faces:
             target = gl_.GL_TEXTURE_CUBE_MAP_POSITIVE_X + face
             gl_.glTexSubImage2D(target, 0, 0, 0, size, size, gl_.GL_RGB, gl_.GL_UNSIGNED_BYTE, image)
+
+
+def _shrink(frame: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:
+    """Averages squares of factor x factor pixels, rounded to the nearest byte."""
+    if factor == 1:
+        return frame
+    total = np.zeros((len(frame) // factor, frame.shape[1] // factor, frame.shape[2]), np.uint32)
+    for row in range(factor):
+        for column in range(factor):
+            total += frame[row::factor, column::factor]
+    return ((total + factor * factor // 2) // (factor * factor)).astype(np.uint8)
 
 
 def _rotation(axis: NDArray[np.float64], angle: float) -> NDArray[np.float64]:

@@ -99,11 +99,11 @@ def environment_id(task: str) -> str:
     return f"pisces/Distracting{''.join(word[:1].upper() + word[1:] for word in words)}-v0"
 
 
-def check_size(frame_size: int, frame_stack: int, repeat: int) -> None:
+def check_size(frame_size: int, frame_stack: int, repeat: int, supersampling: int) -> None:
     """Raises unless the sizes can be rendered and stacked."""
-    whole = all(isinstance(value, int | np.integer) for value in (frame_size, frame_stack, repeat))
-    if not whole or not 16 <= frame_size <= 480 or frame_stack < 1 or repeat < 1:
+    whole = all(isinstance(value, int | np.integer) for value in (frame_size, frame_stack, repeat, supersampling))
+    if not whole or not 16 <= frame_size <= 480 or frame_stack < 1 or repeat < 1 or not 1 <= supersampling <= 4:
         raise UserError(
-            "expected a frame size in 16..480 and a frame stack and action repeat of at least 1, "
-            f"got {frame_size}, {frame_stack} and {repeat}"
+            "expected a frame size in 16..480, a frame stack and action repeat of at least 1, supersampling in 1..4, "
+            f"got {frame_size}, {frame_stack}, {repeat} and {supersampling}"
         )

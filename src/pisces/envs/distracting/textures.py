@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 FRAMES = 64
 """Frames of a clip; clips are played back and forth."""
 FIELDS = 2
+WAVES = 64
+"""Waves per side of a frame are below this number; small frames show the longer ones."""
 PALETTE_COLORS = 5
 Clip = NDArray[np.uint8]
 
@@ -18,7 +20,8 @@ def moving_texture(seed: int, size: int, frames: int = FRAMES) -> Clip:
     """Generates a clip of drifting clouds of color with a few ellipses that move across them.
 
     Noise fields whose power falls with frequency, as in photographs, drift and change: the phase of every wave advances
-    at its own speed. One field selects colors from the clip's palette, another one sets the brightness.
+    at its own speed. One field selects colors from the clip's palette, another one sets the brightness. The picture is
+    the same at every size.
 
     Args:
         seed: determines the clip.
@@ -28,7 +31,6 @@ def moving_texture(seed: int, size: int, frames: int = FRAMES) -> Clip:
     Returns:
         The clip, uint8 [frames, size, size, 3].
     """
-    # The noise has its own generator: it samples more numbers for larger frames, and colors must not depend on that.
     noise, look = np.random.default_rng([seed, 6]), np.random.default_rng([seed, 7])
     fields = [_noise_field(noise, size, frames) for _ in range(FIELDS)]
     palette = _palette(look)
@@ -45,20 +47,43 @@ def moving_texture(seed: int, size: int, frames: int = FRAMES) -> Clip:
 
 def _noise_field(rng: np.random.Generator, size: int, frames: int) -> NDArray[np.float32]:
     """Generates a noise field that changes smoothly, values in (0, 1), [frames, size, size]."""
-    rows = np.fft.fftfreq(size)[:, None] * size
-    columns = np.fft.rfftfreq(size)[None, :] * size
+    spectrum, turn = _waves(rng)
+    rows, columns = _frequencies()
+    # A hermitian spectrum has each wave beyond the first column twice.
+    deviation = np.sqrt((np.where(columns > 0, 2, 1) * np.abs(spectrum) ** 2).sum())
+    # Pixels show the field at their centers, so that frames of all sizes show the same place.
+    spectrum = spectrum / deviation * np.exp(1j * np.pi * (rows + columns) / size)
+    field = np.empty((frames, size, size), dtype=np.float32)
+    for frame in range(frames):
+        field[frame] = size * size * np.fft.irfft2(_cut(spectrum, size), s=(size, size))
+        spectrum = spectrum * turn
+    return np.asarray(0.5 + 0.5 * np.tanh(1.2 * field), dtype=np.float32)
+
+
+def _frequencies() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Waves per side of a frame, along the rows [2 WAVES - 1, 1] and along the columns [1, WAVES]."""
+    return np.fft.ifftshift(np.arange(1.0 - WAVES, WAVES))[:, None], np.arange(float(WAVES))[None, :]
+
+
+def _waves(rng: np.random.Generator) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """Samples the waves of a noise field, and the factor by which each changes from frame to frame."""
+    rows, columns = _frequencies()
     stretch = np.exp(rng.uniform(-0.5, 0.5))
     frequency = np.hypot(rows * stretch, columns / stretch)
     power = np.where(frequency > 0, np.maximum(frequency, 1) ** -rng.uniform(1.3, 2.1), 0)
     spectrum = power * np.exp(2j * np.pi * rng.random(frequency.shape))
     angle, speed = rng.uniform(0, 2 * np.pi), rng.uniform(0.002, 0.01)
     drift = 2 * np.pi * speed * (np.sin(angle) * rows + np.cos(angle) * columns)
-    turn = np.exp(1j * (drift + rng.normal(0, 0.04, frequency.shape)))
-    field = np.empty((frames, size, size), dtype=np.float32)
-    for frame in range(frames):
-        field[frame] = np.fft.irfft2(spectrum, s=(size, size))
-        spectrum = spectrum * turn
-    return np.asarray(0.5 + 0.5 * np.tanh(1.2 * field / field.std()), dtype=np.float32)
+    return spectrum, np.exp(1j * (drift + rng.normal(0, 0.04, frequency.shape)))
+
+
+def _cut(spectrum: NDArray[np.complex128], size: int) -> NDArray[np.complex128]:
+    """The waves that frames of a size can show, as `irfft2` takes them, [size, size // 2 + 1]."""
+    count = min(WAVES, (size + 1) // 2)
+    cut = np.zeros((size, size // 2 + 1), dtype=np.complex128)
+    cut[:count, :count] = spectrum[:count, :count]
+    cut[size - count + 1 :, :count] = spectrum[len(spectrum) - count + 1 :, :count]
+    return cut
 
 
 def _palette(rng: np.random.Generator) -> NDArray[np.float32]:
@@ -96,7 +121,7 @@ class _Ellipse:
         first = np.maximum((size * (center - self.radius)).astype(int), 0)
         last = np.minimum((size * (center + self.radius)).astype(int) + 1, size)
         rows, columns = slice(first[0], last[0]), slice(first[1], last[1])
-        places = np.arange(size, dtype=np.float32) / size
+        places = (np.arange(size, dtype=np.float32) + 0.5) / size
         y, x = (places[rows] - center[0]) / self.radius[0], (places[columns] - center[1]) / self.radius[1]
         cover = np.clip(4 * (1 - np.hypot(y[:, None], x[None, :])), 0, 1).astype(np.float32)[..., None]
         part = colors[rows, columns]

@@ -13,12 +13,25 @@ from pisces.experiments.config import Config
 from pisces.validation import Count, NonNegativeInt, check_settings
 
 Init = Literal["random", "pretrained"]
+Unseen = Literal["test", "validation"]
 
-METHODS: Mapping[str, bool] = {"drq": False, "drq+pse": True}
-"""The methods, and whether they use the policy similarity loss."""
+SIMILARITY = "+pse"
+"""What the name of a method with the policy similarity loss ends with."""
+METHODS: Mapping[str, Mapping[str, Any]] = {
+    "sac": {"padding": 0, "views": 1},
+    "drq": {},
+    "drq+randconv": {"strong_share": 0.5},
+    "drq+pse": {"auxiliary": True},
+    "drq+randconv+pse": {"strong_share": 0.5, "auxiliary": True},
+    "drqv2": {"policy": "deterministic"},
+    "drqv2+pse": {"policy": "deterministic", "auxiliary": True},
+}
+"""The methods, and the settings in which they differ from DrQ."""
+OF_METHOD = ("auxiliary", "policy")
+"""Settings that the method alone decides."""
 AUXILIARY_SETTINGS = (
-    *("coefficient", "temperature", "scale", "metric_discount"),
-    *("anchors", "auxiliary_frequency", "embedding_size", "pairs"),
+    *("coefficient", "temperature", "scale", "metric_discount", "anchors", "candidates"),
+    *("auxiliary_frequency", "auxiliary_optimizer", "embedding_size", "pairs"),
 )
 """Settings that the pretraining run does not have."""
 
@@ -29,6 +42,8 @@ class Protocol:
 
     frame_size: Count = 84
     """Height and width of the frames in pixels."""
+    supersampling: Count = 2
+    """Frames are rendered this many times as high and wide, and averaged."""
     frame_stack: Count = 3
     """Frames stacked into one observation."""
     action_repeat: NonNegativeInt = 0
@@ -37,6 +52,8 @@ class Protocol:
     """Environment steps of the run, action repeats counted; the pretraining run has as many."""
     evaluations: Count = 20
     """Evaluations per run, evenly spaced."""
+    unseen_videos: Unseen = "test"
+    """Videos that count as unseen: test, or validation while settings are chosen."""
     evaluation_episodes: Count = 100
     """Episodes on unseen videos per evaluation."""
     train_episodes: Count = 10
@@ -51,25 +68,33 @@ class Protocol:
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "paper": {},
+    "paper": {"auxiliary_optimizer": "own"},
     "cpu": {
         "frame_size": 48,
-        "steps": 100_000,
-        "evaluations": 10,
-        "evaluation_episodes": 10,
-        "train_episodes": 5,
+        "steps": 300_000,
+        "evaluations": 6,
+        "evaluation_episodes": 3,
+        "train_episodes": 4,
         "final_episodes": 30,
         "pairs": 50,
         "batch_size": 64,
         "learning_starts": 250,
         "steps_per_update": 8,
         "return_steps": 3,
+        "actor_frequency": 1,
         "tau": 0.05,
         "channels": 16,
         "second_stride": 2,
         "hidden_size": 256,
         "padding": 2,
+        "views": 1,
+        "target_convolutions": False,
+        "reuse_features": True,
+        "critic_norm": True,
+        "average_rewards": True,
         "auxiliary_frequency": 2,
+        "anchors": 32,
+        "candidates": 64,
     },
     "smoke": {
         "frame_size": 24,
@@ -130,23 +155,29 @@ class DistractingConfig(Config):
     @property
     def needs_pretraining(self) -> bool:
         """Whether another run comes first."""
-        return self.method == "drq+pse" or self.init == "pretrained"
+        return self.has_pairs or self.init == "pretrained"
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether the policy similarity loss is used."""
+        return self.method.endswith(SIMILARITY)
 
     def method_settings(self) -> dict[str, Any]:
         """The preset's settings, with or without the policy similarity loss."""
-        preset = PRESETS[self.preset]
+        preset = PRESETS[self.preset] | METHODS[self.method]  # type: ignore[operator]
         own = {name: value for name, value in preset.items() if name in DrQSettings.__dataclass_fields__}
         rest = {name: value for name, value in preset.items() if name not in own}
-        return {"settings": DrQSettings(**own, auxiliary=METHODS[self.method]), "protocol": Protocol(**rest)}
+        return {"settings": DrQSettings(**own), "protocol": Protocol(**rest)}
 
     def override(self, changes: Mapping[str, Any]) -> Self:
-        """Returns the config with other values of some settings; the method decides about `auxiliary`."""
-        if "auxiliary" in changes:
-            raise UserError(f"auxiliary is decided by the method; choose --method {' or '.join(METHODS)}")
+        """Returns the config with other values of some settings; some are decided by the method."""
+        for name in OF_METHOD:
+            if name in changes:
+                raise UserError(f"{name} is decided by the method; choose --method from: {', '.join(METHODS)}")
         return super().override(changes)
 
     def pretraining(self) -> DistractingConfig:
-        """Returns the run whose policy this one needs: plain DrQ of the same seed from random weights."""
+        """Returns the run whose policy this one needs: the method without PSEs, same seed, from random weights."""
         changes = {name: value for name, value in self.changes.items() if name not in AUXILIARY_SETTINGS}
-        plain = replace(self, method="drq", init="random")
+        plain = replace(self, method=self.method.removesuffix(SIMILARITY), init="random")
         return replace(plain, **plain.method_settings()).override(changes)

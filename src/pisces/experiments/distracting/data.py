@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from pisces.agents.drq.agent import DrQAgent
+from pisces.agents.drq.settings import DrQSettings
 from pisces.envs.distracting.env import DistractingEnv
 from pisces.errors import UserError
 from pisces.experiments.distracting.config import DistractingConfig
@@ -29,16 +31,17 @@ Policy = Callable[[NDArray[np.uint8]], NDArray[np.float32]]
 
 
 def make_env(config: DistractingConfig, videos: str) -> DistractingEnv:
-    """The config's environment with the training or the test videos."""
+    """The config's environment with the "train" videos, or the "test" ones: those that count as unseen."""
     protocol = config.protocol
     return DistractingEnv(
         config.task,
         config.variant,
-        videos,
+        protocol.unseen_videos if videos == "test" else videos,
         config.davis or None,
         protocol.frame_size,
         protocol.frame_stack,
         config.action_repeat,
+        supersampling=protocol.supersampling,
     )
 
 
@@ -158,11 +161,11 @@ class PairStore:
         folder: the folder that `write_pairs` wrote.
         count: how many pairs to use.
         frame_stack: frames per observation.
-        discount: of the metric.
+        settings: the settings of the metric and the numbers of states to draw.
         scratch: the file to unpack into.
     """
 
-    def __init__(self, folder: Path, count: int, frame_stack: int, discount: float, scratch: Path) -> None:
+    def __init__(self, folder: Path, count: int, frame_stack: int, settings: DrQSettings, scratch: Path) -> None:
         self._stack = frame_stack
         self._frames: Any = None
         self.returns: list[float] = []
@@ -173,10 +176,13 @@ class PairStore:
         ]
         self.pairs = TrajectoryPairs(
             episodes,
-            discount=discount,
+            discount=settings.metric_discount,
             cost=mean_action_difference,
             last="self-loop",  # committed results take the last state as absorbing, although a time limit ends episodes
-            pairs=[(number, number + 1) for number in range(0, 2 * count, 2)],
+            # Both episodes of a pair may give the anchors.
+            pairs=[pair for x in range(0, 2 * count, 2) for pair in ((x, x + 1), (x + 1, x))],
+            states=settings.anchors,
+            candidates=settings.candidates or sys.maxsize,
             observe=self.observations,
             folder=scratch.parent,
         )

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pisces.errors import unknown_name
-from pisces.experiments.distracting.config import AUXILIARY_SETTINGS, METHODS, DistractingConfig
+from pisces.experiments.distracting.config import AUXILIARY_SETTINGS, METHODS, SIMILARITY, DistractingConfig
 from pisces.experiments.distracting.paper import DISTRACTING
-from pisces.experiments.experiment import Evaluation, Experiment, spread
+from pisces.experiments.experiment import Evaluation, Experiment, PageSection, spread
 from pisces.experiments.published import Published
 from pisces.runs.measure import Measure
 from pisces.runs.progress import Listener
@@ -56,11 +56,11 @@ class Distracting(Experiment[DistractingConfig]):
     ) -> list[DistractingConfig]:
         """Returns all combinations, seed by seed, within a seed those first that others need.
 
-        Settings of the policy similarity loss leave `drq` as it is.
+        Settings of the policy similarity loss leave methods without it as they are.
         """
         configs: list[DistractingConfig] = []
         for method in methods:
-            foreign = AUXILIARY_SETTINGS if method == "drq" else ()
+            foreign = () if method.endswith(SIMILARITY) else AUXILIARY_SETTINGS
             own = {name: value for name, value in changes.items() if name not in foreign}
             configs += super().sweep_configs([method], seeds, preset, axes, own, **options)
         place = {seed: index for index, seed in enumerate(seeds)}
@@ -100,11 +100,15 @@ class Distracting(Experiment[DistractingConfig]):
         return Evaluation(("videos", "episodes", "mean return", "smallest", "largest"), rows, values)
 
     def search_space(self, method: str) -> Space:
-        """For drq+pse the paper's grid (App. H, arXiv:2101.05265); for drq the learning rate."""
+        """The weight of the policy similarity loss and the discount and scale of its metric; else the learning rate."""
         if method not in METHODS:
             raise unknown_name("method", method, METHODS)
-        if METHODS[method]:
-            return (Choice("temperature", (0.01, 0.1, 1.0)), Choice("coefficient", (1.0, 3.0, 10.0)))
+        if method.endswith(SIMILARITY):
+            return (
+                Choice("coefficient", (0.1, 1.0, 10.0)),
+                Choice("scale", (0.01, 0.1, 1.0)),
+                Choice("metric_discount", (0.9, 0.99)),
+            )
         return (Choice("learning_rate", (3e-4, 1e-3, 3e-3)),)
 
     def evaluations(self, config: DistractingConfig) -> int:
@@ -139,3 +143,9 @@ class Distracting(Experiment[DistractingConfig]):
         from pisces.experiments.distracting.figures import curve_figures
 
         return curve_figures(runs)
+
+    def page_section(self, runs: Sequence[StoredRun], projection: str) -> PageSection:
+        """Episodes without and with PSEs before an unseen video."""
+        from pisces.experiments.distracting.episodes import page_section
+
+        return page_section(runs)

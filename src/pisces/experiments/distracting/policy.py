@@ -7,7 +7,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from pisces.agents.checkpoint import load_module
-from pisces.agents.drq.agent import DrQAgent
+from pisces.agents.drq.policy import PixelPolicy
 from pisces.errors import UserError
 from pisces.experiments.distracting.config import DistractingConfig
 from pisces.runs.store import RunFolder
@@ -16,7 +16,7 @@ from pisces.runs.store import RunFolder
 class ControlPolicy:
     """A trained agent of a control task; observations are [H, W, 3 stack], as the environment gives them."""
 
-    def __init__(self, agent: DrQAgent, shape: tuple[int, int, int]) -> None:
+    def __init__(self, agent: PixelPolicy, shape: tuple[int, int, int]) -> None:
         self._agent, self._shape = agent, shape
 
     def act(self, observation: ArrayLike) -> NDArray[np.float32]:
@@ -31,7 +31,7 @@ class ControlPolicy:
         """
         agent = self._agent
         images = torch.from_numpy(np.array(self._checked(np.asarray(observations)))).permute(0, 3, 1, 2)
-        features = agent.actor.represent(agent.critic.convolutions(images))
+        features = agent.actor.represent(agent.convolutions(images))
         embeddings = agent.loss.embed(features) if agent.settings.auxiliary else features
         return np.asarray(embeddings.numpy(), dtype=np.float32)
 
@@ -46,7 +46,9 @@ def load_policy(folder: RunFolder, config: DistractingConfig) -> ControlPolicy:
     tensors, _ = folder.read_checkpoint()
     size, channels = config.protocol.frame_size, 3 * config.protocol.frame_stack
     with folder.checkpoint_errors():
-        agent = DrQAgent(size, channels, len(tensors["actor.output.bias"]) // 2, config.settings, config.seed)
+        outputs = len(tensors["actor.output.bias"])
+        actions = outputs // 2 if config.settings.policy == "gaussian" else outputs
+        agent = PixelPolicy(size, channels, actions, config.settings, config.seed)
         agent.restore_policy(tensors)
         load_module(agent.loss, "loss.", tensors)
     return ControlPolicy(agent, (size, size, channels))

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from pisces.agents.checkpoint import tensors_below
 from pisces.agents.drq.replay import Replay
 from pisces.experiments.distracting.alignment import alignment
 from pisces.experiments.distracting.config import DistractingConfig
@@ -36,7 +38,9 @@ CHECKPOINT_SECONDS = 120.0
 PAIRS, PAIRS_UNPACKED, REPLAY = "pairs", "pairs.u8", "replay"
 EPISODE_STEPS = 1000
 ON_POLICY_BATCHES = 50
-"""A pretrained agent collects this many batches of environment steps before its first update."""
+"""A pretrained agent collects this many batches of decisions before its first update."""
+BEST = "best."
+"""Prefix of the best policy so far in a checkpoint."""
 
 
 def run(config: DistractingConfig, folder: RunFolder, listeners: Sequence[Listener], device: str) -> None:
@@ -45,7 +49,7 @@ def run(config: DistractingConfig, folder: RunFolder, listeners: Sequence[Listen
     pretrained = None
     if config.needs_pretraining:
         pretrained = RunFolder.of(folder.root, config.pretraining())
-        if config.method == "drq+pse":
+        if config.has_pairs:
             _record_pairs(config, pretrained, device)
     _Run(config, folder, device, listeners, pretrained).resume()
 
@@ -60,8 +64,13 @@ def _record_pairs(config: DistractingConfig, pretrained: RunFolder, device: str)
         env = make_env(first, "train")
         agent = make_agent(first, env, device)
         env.close()
-        agent.restore_policy(pretrained.read_checkpoint()[0])
+        agent.restore_policy(_best_policy(pretrained))
         write_pairs(config, agent, folder)
+
+
+def _best_policy(folder: RunFolder) -> dict[str, Tensor]:
+    """The policy of a run that had the highest return on training videos during its evaluations."""
+    return tensors_below(BEST, folder.read_checkpoint()[0])
 
 
 class _Run:
@@ -81,6 +90,8 @@ class _Run:
         self.steps = self.decisions = self.episodes = 0
         self.seconds = 0.0
         self.sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self.best: dict[str, Tensor] = {}
+        self.best_return = -1.0
         written = self._restore(pretrained)
         size, stack = config.protocol.frame_size, config.protocol.frame_stack
         capacity = config.settings.buffer_size
@@ -97,18 +108,18 @@ class _Run:
                 self.agent.restore(tensors, numbers)
             self.steps, self.decisions, self.episodes = (int(numbers[k]) for k in ("steps", "decisions", "episodes"))
             self.sums.update(numbers["sums"])
-            self.seconds = float(numbers["seconds"])
+            self.seconds, self.best_return = float(numbers["seconds"]), float(numbers["best_return"])
+            self.best = tensors_below(BEST, tensors)
         elif self.config.init == "pretrained" and pretrained is not None:
-            self.agent.restore_policy(pretrained.read_checkpoint()[0])
+            self.agent.restore_policy(_best_policy(pretrained))
         self.folder.keep_metrics([row for row in self.folder.read_metrics() if row["step"] <= self.steps])
         return int(numbers.get("written", 0))
 
     def _open_pairs(self, pretrained: RunFolder | None) -> PairStore | None:
-        if self.config.method != "drq+pse" or pretrained is None:
+        if not self.config.has_pairs or pretrained is None:
             return None
-        protocol, discount = self.config.protocol, self.config.settings.metric_discount
-        scratch = self.folder.file(PAIRS_UNPACKED)
-        return PairStore(pretrained.file(PAIRS), protocol.pairs, protocol.frame_stack, discount, scratch)
+        protocol, scratch = self.config.protocol, self.folder.file(PAIRS_UNPACKED)
+        return PairStore(pretrained.file(PAIRS), protocol.pairs, protocol.frame_stack, self.config.settings, scratch)
 
     def resume(self) -> None:
         total = self.config.protocol.steps
@@ -129,7 +140,8 @@ class _Run:
         while not done:
             action = self._choose(observation)
             observation, reward, terminated, truncated, info = env.step(action)
-            self.replay.add(action, float(reward), terminated, env.render())
+            scale = info["steps"] if config.settings.average_rewards else 1
+            self.replay.add(action, float(reward) / scale, terminated, env.render())
             total, done = total + float(reward), terminated or truncated
             self.steps, self.decisions = self.steps + info["steps"], self.decisions + 1
             losses: dict[str, float] = {}
@@ -148,7 +160,7 @@ class _Run:
         settings, repeat = self.config.settings, self.config.action_repeat
         start = settings.learning_starts
         if self.config.init == "pretrained":
-            start = max(start, ON_POLICY_BATCHES * settings.batch_size // repeat)
+            start = max(start, ON_POLICY_BATCHES * settings.batch_size)
         decisions = max(self.decisions - start, 0)
         return decisions * repeat // settings.steps_per_update if settings.steps_per_update else decisions
 
@@ -156,7 +168,6 @@ class _Run:
         rng = np.random.default_rng([self.config.seed, DRAW, self.agent.updates])
         settings = self.config.settings
         batch = self.replay.sample(settings.batch_size, rng, settings.return_steps, settings.discount)
-        # Unpacking a pair takes as long as a tenth of an update.
         wanted = self.pairs if self.agent.auxiliary_due else None
         losses = self.agent.update(batch, None if wanted is None else wanted.draw(rng))
         for name, value in losses.items():
@@ -189,13 +200,17 @@ class _Run:
             returns = evaluate(self.config, self.envs[videos], self.agent, count, stream)
             row[f"{videos}_return"] = float(np.mean(returns))
         self.folder.append_metrics(row)
+        if row["train_return"] > self.best_return:
+            self.best, self.best_return = self.agent.policy_state(), row["train_return"]
         return row
 
     def _save(self) -> None:
         tensors, numbers = self.agent.state()
         numbers |= {"steps": self.steps, "decisions": self.decisions, "episodes": self.episodes}
         numbers |= {"sums": dict(self.sums), "written": self.replay.flush(), "seconds": self._seconds()}
-        self.folder.save_checkpoint(tensors, numbers)
+        numbers["best_return"] = self.best_return
+        best = {f"{BEST}{name}": value for name, value in self.best.items()}
+        self.folder.save_checkpoint(tensors | best, numbers)
         self.saved = time.monotonic()
 
     def _seconds(self) -> float:

@@ -8,12 +8,21 @@ from typing import Any
 
 from pisces.envs.distracting.tasks import PAPER_TASKS
 from pisces.experiments.distracting.config import PRESETS, DistractingConfig
+from pisces.experiments.distracting.gains import gain_table
 from pisces.experiments.distracting.paper import DISTRACTING
 from pisces.reports.results import StoredRun
 from pisces.reports.tables import Cell, Table, escape_markdown, markdown
 
 Source = tuple[str, str, str, str, str]
-NAMES = {"drq": "DrQ", "drq+pse": "DrQ + PSEs"}
+NAMES = {
+    "sac": "SAC",
+    "drq": "DrQ",
+    "drq+randconv": "DrQ + RandConv",
+    "drq+pse": "DrQ + PSEs",
+    "drq+randconv+pse": "DrQ + RandConv + PSEs",
+    "drqv2": "DrQ-v2",
+    "drqv2+pse": "DrQ-v2 + PSEs",
+}
 RETURNS = (0.0, 1000.0)
 """An episode of the suite has 1000 steps with rewards between 0 and 1."""
 NO_RUNS = "No finished run of Distracting Control lies in the results.\n"
@@ -47,9 +56,12 @@ def _order(source: Source) -> tuple[Any, ...]:
 
 
 def distracting_tables(runs: Iterable[StoredRun]) -> list[Table]:
-    """Both tables, if there are runs for them."""
+    """All tables, if there are runs for them."""
     groups = by_cell(runs)
-    return [table_3(groups), train_table(groups)] if groups else []
+    if not groups:
+        return []
+    gains = gain_table(groups)
+    return [table_3(groups), train_table(groups), *([gains] if gains else [])]
 
 
 def table_3(groups: Mapping[Source, Sequence[StoredRun]]) -> Table:
@@ -57,11 +69,13 @@ def table_3(groups: Mapping[Source, Sequence[StoredRun]]) -> Table:
     others = sorted({source[4] for source in groups} - set(PAPER_TASKS))
     rows: list[tuple[str | Cell, ...]] = []
     for scene in dict.fromkeys(source[1] for source in groups):
-        for (init, method), published in DISTRACTING.items():
+        extra = dict.fromkeys((source[2], source[3]) for source in groups if source[1] == scene)
+        for init, method in dict.fromkeys([*DISTRACTING, *extra]):
+            published = DISTRACTING.get((init, method), {})
             sources = [("distracting", scene, init, method, task) for task in (*PAPER_TASKS, *others)]
             cells = [_cell(groups, source, "test_return", published) for source in sources]
-            rows.append((scene, init, NAMES[method], *cells))
-    header = ("preset", "initialization", "method", *PAPER_TASKS, *others)
+            rows.append((scene, init, NAMES[method], *cells, _hours(groups, sources)))
+    header = ("preset", "initialization", "method", *PAPER_TASKS, *others, "hours per run, one core")
     note = NOTE.format(presets=_presets(groups))
     return Table("distracting", "Table 3: return on unseen backgrounds", note, header, tuple(rows))
 
@@ -72,6 +86,12 @@ def _cell(
     values = tuple(float(run[value]) for run in groups.get(source, ()))
     paper = (published or {}).get(source[4])
     return Cell(values, paper, "error", source=source, limits=RETURNS, digits=0, compared=published is not None)
+
+
+def _hours(groups: Mapping[Source, Sequence[StoredRun]], sources: Iterable[Source]) -> str:
+    """The mean time of the runs, without the pretraining that they share."""
+    times = [run.seconds for source in sources for run in groups.get(source, ()) if run.seconds is not None]
+    return f"{fmean(times) / 3600:.1f}" if times else "–"
 
 
 def _presets(groups: Mapping[Source, Sequence[StoredRun]]) -> str:
@@ -92,19 +112,12 @@ def train_table(groups: Mapping[Source, Sequence[StoredRun]]) -> Table:
     return Table("distracting_train", "Distracting Control: training and unseen backgrounds", note, header, tuple(rows))
 
 
-def distracting_markdown(runs: Iterable[StoredRun], number: int = 0) -> str:
+def distracting_markdown(runs: Iterable[StoredRun], name: str = "distracting") -> str:
     """One of the tables for a document, in Markdown, or a line that says that there are no runs."""
-    tables = distracting_tables(runs)
-    if not tables:
-        return NO_RUNS
-    table = tables[number]
-    rows = ([escape_markdown(str(cell)) for cell in row] for row in table.rows)
-    return f"{table.note}\n\n{markdown(table.header, rows)}"
-
-
-def distracting_train_markdown(runs: Iterable[StoredRun]) -> str:
-    """The second table for a document."""
-    return distracting_markdown(runs, 1)
+    for table in distracting_tables(runs):
+        if table.name == name:
+            return f"{table.note}\n\n{table.body()}"
+    return NO_RUNS
 
 
 def plain_markdown(runs: Iterable[StoredRun]) -> str:

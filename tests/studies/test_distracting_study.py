@@ -1,0 +1,54 @@
+from stored_runs import stored_run
+
+from distracting_ablation import COMMON, VARIANTS, ablation_configs, ablation_table
+from distracting_study import study_configs
+from pisces.envs.distracting.tasks import PAPER_TASKS
+from pisces.experiments.distracting.config import DistractingConfig
+from pisces.experiments.distracting.experiment import Distracting
+
+
+def test_the_study_has_every_cell_once_and_needs_first():
+    configs = study_configs()
+    assert len(configs) == len(set(configs))
+    experiment, seen = Distracting(), set()
+    for config in configs:
+        assert set(experiment.requirements(config)) <= seen
+        seen.add(config)
+    cells = [config for config in configs if experiment.cell(config) is not None]
+    for task in PAPER_TASKS:
+        for method in ("drq", "drq+pse"):
+            own = {c.seed for c in cells if (c.task, c.method, c.init) == (task, method, "random")}
+            assert own == set(range(3 if task in ("cheetah-run", "walker-walk") else 5))
+
+
+def test_first_come_two_tasks_with_five_seeds_then_one_seed_of_each():
+    first = study_configs()[: 2 * 2 * 5]
+    assert {config.task for config in first} == {"cartpole-swingup", "ball_in_cup-catch"}
+    others = study_configs()[20:28]
+    assert len({config.task for config in others}) == 4
+    assert {config.seed for config in others} == {0}
+
+
+def test_choices_are_made_on_other_seeds_and_videos():
+    for config in ablation_configs():
+        assert config.seed >= 1000
+        assert config.protocol.unseen_videos == "validation"
+        assert Distracting().cell(config) is None
+
+
+def test_the_ablation_shows_the_variants_that_were_run():
+    configs = [config for config in ablation_configs() if config.changes == COMMON]
+    configs += [DistractingConfig.make("drq", "cpu", seed=1000, changes={**COMMON, "views": 2})]
+    configs += [DistractingConfig.make("drq", "cpu", seed=0)]
+    runs = [
+        stored_run(Distracting(), config, train_return=100.0 + config.seed, test_return=50.0 + 10 * k)
+        for k, config in enumerate(configs)
+    ]
+    lines = ablation_table(runs).splitlines()[2:]
+    plain = [config for config in ablation_configs() if config.changes == COMMON]
+    assert {config.method for config in plain} == {"drq", "drqv2"}
+    assert lines[0] == "| the preset | 2 | 1100 | 60 | – |"
+    assert lines[1] == "| two views of each observation | 1 | 1100 | 90 | – |"
+    assert len(lines) == 3
+    assert "No finished run" in ablation_table(runs[-1:])
+    assert len(VARIANTS) == len({str(variant) for variant in VARIANTS.values()})

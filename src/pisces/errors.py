@@ -36,6 +36,10 @@ class UserError(ValueError):
     The message is one line that says what is wrong and what to do. The command line prints it and exits with code 2.
     """
 
+    def __init__(self, message: str) -> None:
+        # A value that is quoted in the message, say an array, may be printed on several lines.
+        super().__init__(" ".join(part.strip() for part in message.splitlines()))
+
 
 class MissingExtraError(UserError, ImportError):
     """A feature needs an optional dependency that is not installed."""

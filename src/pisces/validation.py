@@ -28,6 +28,36 @@ def freeze(owner: Any, names: Iterable[str]) -> None:
             getattr(owner, name).flags.writeable = False
 
 
+def as_array(name: str, values: Any) -> NDArray[Any]:
+    """Returns values as an array, or raises if they are nested lists that have no shape."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise UserError(f"{name} must be an array, got nested lists of different lengths") from None
+
+
+def as_reals(name: str, values: Any) -> NDArray[np.float64]:
+    """Returns values as a float64 array of their own, or raises unless they are real numbers in an array's shape."""
+    array = as_array(name, values)
+    if array.dtype.kind not in "biuf":
+        raise UserError(f"{name} must be real numbers, got {_kind(values, array)}")
+    return np.array(array, dtype=np.float64)
+
+
+def as_integers(name: str, values: Any, shape: str) -> NDArray[np.int64]:
+    """Returns values as an int64 array, or raises unless they are integers; `shape` is for the error, e.g. "[T]"."""
+    array = as_array(name, values)
+    if array.size == 0 and array.dtype.kind == "f":  # an empty list
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise UserError(f"{name} must be integers {shape}, got {_kind(values, array)}")
+    return array.astype(np.int64)
+
+
+def _kind(values: Any, array: NDArray[Any]) -> str:
+    return f"a {type(values).__name__}" if array.ndim == 0 else f"{array.dtype} {list(array.shape)}"
+
+
 def check_finite(name: str, values: NDArray[Any]) -> None:
     """Raises unless all values are finite real numbers."""
     if values.dtype.kind not in "biuf":
@@ -54,10 +84,11 @@ def check_discount(discount: float) -> None:
         raise UserError(f"discount must be in [0, 1), got {discount!r}")
 
 
-def check_tolerance(tolerance: float) -> None:
+def check_tolerance(tolerance: float, name: str = "tolerance") -> None:
     """Raises unless a tolerance is positive."""
-    if not tolerance > 0:
-        raise UserError(f"tolerance must be > 0, got {tolerance}")
+    real = isinstance(tolerance, numbers.Real) and not isinstance(tolerance, bool)
+    if not (real and 0 < tolerance < math.inf):
+        raise UserError(f"{name} must be > 0 and finite, got {tolerance!r}")
 
 
 def check_seed(seed: int) -> None:

@@ -28,7 +28,7 @@ def test_mico_solves_its_linear_system(seed, discount):
     rows_x, rows_y = policy_rows(x, policy_x), policy_rows(y, policy_y)
     cost = reward_difference(x.policy_rewards(policy_x), y.policy_rewards(policy_y))
     exact = np.linalg.solve(np.eye(24) - discount * np.kron(rows_x, rows_y), cost.ravel()).reshape(4, 6)
-    result = mico_distance(x, y, discount=discount, policy_x=policy_x, policy_y=policy_y)
+    result = mico_distance(x, y, discount=discount, policy_x=policy_x, policy_y=policy_y, tolerance=1e-6)
     assert result.error_bound <= 1e-6
     assert np.abs(result.distance - exact).max() <= result.error_bound
 

@@ -138,3 +138,13 @@ def test_an_augmentation_must_keep_the_number_of_states():
     arguments = ([walk(3)], [walk(4)], lambda observations: observations)
     with pytest.raises(UserError, match=r"expected embeddings \[8, k\]"):
         diagnose(*arguments, augment=lambda observations: observations[:1])
+
+
+def test_policies_of_one_trajectory_are_compared_with_actions_of_the_other():
+    policies = np.array([[0.75, 0.25], [0.0, 1.0]])
+    x = Trajectory(np.zeros((2, 1)), actions=np.array([0, 1]), policies=policies)
+    y = Trajectory(np.zeros((3, 1)), actions=np.array([0, 1, 1]))
+    np.testing.assert_allclose(behavior_cost(x, y), [[0.25, 0.75, 0.75], [1, 0, 0]])
+    np.testing.assert_array_equal(behavior_cost(y, x), behavior_cost(x, y).T)
+    with pytest.raises(UserError, match="expected actions 0 to 1 beside policies"):
+        behavior_cost(x, Trajectory(np.zeros((1, 1)), actions=np.array([2])))

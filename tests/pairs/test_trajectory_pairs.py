@@ -141,7 +141,7 @@ def test_a_pair_fits_the_loss():
         ([trajectory([0, 1]), trajectory([0.5, 1.5])], "one action space"),
         ([trajectory([[0.5]]), trajectory([[0.5, 1.0]])], "one action space"),
         (
-            [trajectory([0]), Trajectory(np.zeros((1, 3), np.float32), policies=np.array([[0.5, 0.5]]))],
+            [trajectory([0.5]), Trajectory(np.zeros((1, 3), np.float32), policies=np.array([[0.5, 0.5]]))],
             "got a mixture",
         ),
         ([trajectory([0]), Trajectory(np.zeros((1, 4)), actions=np.array([0]))], r"one shape, got \(3,\) and \(4,\)"),
@@ -198,7 +198,7 @@ def test_kept_metrics_cannot_be_changed_by_those_who_look():
 
 def test_trajectories_that_cannot_be_compared_are_named_at_once():
     policies = np.array([[0.5, 0.5], [1.0, 0.0]])
-    observations, actions = np.zeros((2, 3)), np.array([0, 1])
+    observations, actions = np.zeros((2, 3)), np.array([0.5, 1.5])
     both = Trajectory(observations, actions=actions, policies=policies)
     kinds = [both, Trajectory(observations, actions=actions), Trajectory(observations, policies=policies)]
     with pytest.raises(UserError, match="mixture"):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from pisces.metrics import (
     bisimulation_metric,
     l1_distance,
     mico_distance,
+    nearest_neighbors,
     pi_bisimulation_metric,
     policy_similarity_metric,
     reward_difference,
@@ -30,11 +31,16 @@ from pisces.metrics import (
 )
 from pisces.metrics.mdp.finite_mdp import FILE_KEYS
 from pisces.metrics.sequence import Last
+from pisces.metrics.setting import Accuracy
 from pisces.metrics.trajectory import TrajectoryCost
 from pisces.reports.figures import heat_map
 from pisces.trajectories import Trajectory
 
 FloatArray = NDArray[np.float64]
+DEFAULT_ACCURACY = Accuracy(None, None)
+"""The tolerance that the metrics choose themselves."""
+TIES = {"first": "optimal", "uniform": "optimal-uniform"}
+"""Optimal policies by what they do in states with several optimal actions."""
 MDP_METRICS: dict[str, Callable[..., MetricResult]] = {
     "psm": policy_similarity_metric,
     "pi-bisimulation": pi_bisimulation_metric,
@@ -54,11 +60,17 @@ class MetricReport:
     """The metric's name, or that of the cost it is built on."""
     error_bound: float = 0.0
     """Certified error of every distance."""
+    notes: tuple[str, ...] = ()
+    """What to know about the distances: ties between optimal actions, errors of estimated MDPs."""
+    within: bool = False
+    """Whether the distances are within one MDP, so that a state is not its own neighbor."""
 
     @property
     def nearest(self) -> NDArray[np.int64]:
-        """For each state of x, the nearest state of y (the first one if there are several), [n]."""
-        return np.asarray(self.distance.argmin(axis=1), dtype=np.int64)
+        """For each state of x, the nearest state of y (the first one if there are several), [n]; not itself."""
+        if not self.within or len(self.distance) == 1:
+            return np.asarray(self.distance.argmin(axis=1), dtype=np.int64)
+        return nearest_neighbors(self.distance, include_self=False).nearest_y[:, 0]
 
     def write(self, out: Path, name_x: str, name_y: str) -> list[Path]:
         """Writes the distances (npz), the nearest neighbors (csv) and the heat map (png)."""
@@ -76,7 +88,14 @@ class MetricReport:
 
 
 def compare_files(
-    x: Path, y: Path, discount: float, metric: str, cost: str, last: Last | None, tolerance: float | None
+    x: Path,
+    y: Path,
+    discount: float,
+    metric: str,
+    cost: str,
+    last: Last | None,
+    accuracy: Accuracy = DEFAULT_ACCURACY,
+    ties: str = "first",
 ) -> MetricReport:
     """Measures distances between two files, both of trajectories or both of MDPs; see the functions below."""
     if is_mdp_file(x) and is_mdp_file(y):
@@ -84,28 +103,60 @@ def compare_files(
             raise UserError("expected --metric for MDP files, got --cost or --last, which are for trajectories")
         mdp_x = FiniteMDP.load(x)
         mdp_y = mdp_x if x.resolve() == y.resolve() else FiniteMDP.load(y)
-        found = compare_mdps(mdp_x, mdp_y, discount, metric, 1e-6 if tolerance is None else tolerance)
-        return MetricReport(found.distance, metric, found.error_bound)
+        found = compare_mdps(mdp_x, mdp_y, discount, metric, accuracy, ties)
+        within = found.definition is not None and found.definition.within
+        return MetricReport(found.distance, metric, found.error_bound, _notes(found), within)
     if is_mdp_file(x) != is_mdp_file(y):
         raise UserError(f"expected two trajectories or two MDPs, got one of each: {str(x)!r} and {str(y)!r}")
     if metric != "psm":
         raise UserError(
             f"expected an MDP file for the metric {metric!r}, got trajectories; for rewards use --cost reward"
         )
-    if tolerance is not None:
-        raise UserError("expected no --tolerance for trajectories, whose distances are exact; it is for MDP files")
+    if accuracy != DEFAULT_ACCURACY or ties != "first":
+        raise UserError("expected no --tolerance for trajectories, whose distances are exact, and no --ties")
     return compare_trajectories(Trajectory.load(x), Trajectory.load(y), discount, cost, last)
 
 
-def compare_mdps(mdp_x: FiniteMDP, mdp_y: FiniteMDP, discount: float, metric: str, tolerance: float) -> MetricResult:
+def compare_mdps(
+    mdp_x: FiniteMDP,
+    mdp_y: FiniteMDP,
+    discount: float,
+    metric: str,
+    accuracy: Accuracy = DEFAULT_ACCURACY,
+    ties: str = "first",
+) -> MetricResult:
     """Computes a metric between MDPs by its name, for optimal policies, with a progress bar (MICo has none)."""
     if metric not in MDP_METRICS:
         raise unknown_name("metric", metric, MDP_METRICS)
-    function = MDP_METRICS[metric]
+    if ties not in TIES:
+        raise unknown_name("ties", ties, TIES)
+    function, options = MDP_METRICS[metric], _options(metric, accuracy, ties)
     if metric == "mico":
-        return function(mdp_x, mdp_y, discount=discount, tolerance=tolerance)
-    with ErrorBar(tolerance) as bar:
-        return function(mdp_x, mdp_y, discount=discount, tolerance=tolerance, progress=bar.update)
+        return function(mdp_x, mdp_y, discount=discount, **options)
+    with ErrorBar(accuracy.tolerance) as bar:
+        return function(mdp_x, mdp_y, discount=discount, progress=bar.update, **options)
+
+
+def _options(metric: str, accuracy: Accuracy, ties: str) -> dict[str, Any]:
+    options: dict[str, Any] = {"tolerance": accuracy.tolerance, "relative_tolerance": accuracy.relative}
+    return options if metric == "bisimulation" else options | {"policy_x": TIES[ties], "policy_y": TIES[ties]}
+
+
+def _notes(result: MetricResult) -> tuple[str, ...]:
+    notes = []
+    if result.definition is not None and any(result.definition.tied_states):
+        of_x, of_y = result.definition.tied_states
+        notes.append(
+            f"{of_x} states of x and {of_y} of y have several optimal actions; distances depend on the choice (--ties)"
+        )
+    if result.sampling is not None:
+        bound, limit = result.sampling.error_bound, result.sampling.limit
+        words = "nothing is certain with so few samples" if bound >= limit else f"of at most {limit:.3g}"
+        notes.append(
+            f"estimated MDPs: with probability {result.sampling.confidence:.0%} every distance is within {bound:.3g} "
+            f"of the true one ({words}); pisces.metrics.bootstrap_metric gives narrower intervals"
+        )
+    return tuple(notes)
 
 
 def is_mdp_file(path: Path) -> bool:
@@ -123,7 +174,7 @@ def is_mdp_file(path: Path) -> bool:
 class ErrorBar:
     """A progress bar that shows how many orders of magnitude the certified error still has to fall."""
 
-    def __init__(self, tolerance: float) -> None:
+    def __init__(self, tolerance: float | None) -> None:
         self._tolerance = tolerance
         self._first: float | None = None
         self.bar = Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), transient=True)
@@ -141,9 +192,10 @@ class ErrorBar:
 
     def update(self, rounds: int, error: float) -> None:
         """Moves the bar to an error."""
-        self._first = self._first or max(error, 2 * self._tolerance)
-        whole = math.log(self._first / self._tolerance)
-        done = 1 - math.log(max(error, self._tolerance) / self._tolerance) / whole
+        # Without an absolute tolerance the error falls to about a millionth of the first one.
+        target = self._tolerance or 1e-6 * (self._first or error or 1.0)
+        self._first = self._first or max(error, 2 * target)
+        done = 1 - math.log(max(error, target) / target) / math.log(self._first / target)
         self.bar.update(self._task, completed=max(0.0, done), description=f"round {rounds}, error {error:.1e}")
 
 

@@ -42,6 +42,8 @@ def metric(
     cost: str = "auto",
     last: str | None = None,
     tolerance: float | None = None,
+    relative_tolerance: float | None = None,
+    ties: str = "first",
     out: Path = Path("metric"),
 ) -> None:
     """Measure the distances between the states of two trajectories, or of two finite MDPs.
@@ -54,12 +56,16 @@ def metric(
         cost: for trajectories: total-variation, l1, reward (pi-bisimulation), or auto for the policy similarity metric.
         last: for trajectories: self-loop or stop, what follows the last pair of states. Without it, terminated
             trajectories stay in their last states and the sum stops at the end of truncated ones.
-        tolerance: for MDPs: certified error at which to stop, 1e-6 without it.
+        tolerance: for MDPs: certified error at which to stop, 1e-6 times the largest cost without it.
+        relative_tolerance: for MDPs: the same relative to the largest distance.
+        ties: for MDPs: first or uniform, what the optimal policies do in states with several optimal actions.
         out: folder for distance.npz, nearest.csv and heat_map.png.
     """
     from pisces.cli.metric_files import compare_files
+    from pisces.metrics.setting import Accuracy
 
-    report = compare_files(x, y, discount, metric, cost, last, tolerance)  # type: ignore[arg-type]
+    accuracy = Accuracy(tolerance, relative_tolerance)
+    report = compare_files(x, y, discount, metric, cost, last, accuracy, ties)  # type: ignore[arg-type]
     paths = report.write(out, x.stem, y.stem)
     table = Table("state of x", "nearest of y", "distance", title=f"{report.name}, discount {discount}")
     for i in range(min(len(report.nearest), 10)):
@@ -68,6 +74,8 @@ def metric(
     size = f"{report.distance.shape[0]} x {report.distance.shape[1]} distances"
     bound = f", exact to {report.error_bound:.1e}" if report.error_bound else ""
     console.print(f"{size}{bound}: {', '.join(map(str, paths))}", soft_wrap=True)
+    for note in report.notes:
+        console.print(note, soft_wrap=True)
 
 
 def report(

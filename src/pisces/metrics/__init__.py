@@ -1,7 +1,10 @@
 """Behavioral metrics: pure functions on numpy arrays."""
 
+from pisces.metrics.aggregation import StateAggregation, quotient_mdp
 from pisces.metrics.alignment import alignment_score, cosine_distance, neighbor_regrets
+from pisces.metrics.bootstrap import BootstrapResult, bootstrap_metric
 from pisces.metrics.costs import Cost, l1_distance, reward_difference, total_variation
+from pisces.metrics.definition import MetricDefinition, SamplingError
 from pisces.metrics.diagnosis import Diagnosis, EnvironmentDiagnosis, diagnose
 from pisces.metrics.exact.metrics import (
     bisimulation_metric,
@@ -11,6 +14,8 @@ from pisces.metrics.exact.metrics import (
 )
 from pisces.metrics.exact.problem import MetricResult
 from pisces.metrics.exact.transport import Transport, optimal_transport
+from pisces.metrics.mdp.enumeration import EnumeratedMDP
+from pisces.metrics.mdp.estimation import EstimatedMDP
 from pisces.metrics.mdp.finite_mdp import FiniteMDP
 from pisces.metrics.mdp.planning import Plan, optimal_policy, policy_iteration, policy_values
 from pisces.metrics.mico import mico_distance
@@ -28,19 +33,26 @@ from pisces.metrics.transfer import (
 )
 
 __all__ = [
+    "BootstrapResult",
     "Cost",
     "Diagnosis",
+    "EnumeratedMDP",
     "EnvironmentDiagnosis",
+    "EstimatedMDP",
     "FiniteMDP",
+    "MetricDefinition",
     "MetricResult",
     "Neighbors",
     "Plan",
+    "SamplingError",
+    "StateAggregation",
     "Transport",
     "alignment_score",
     "approximation_bound",
     "augmentation_invariance",
     "behavior_cost",
     "bisimulation_metric",
+    "bootstrap_metric",
     "chain_metric",
     "cosine_distance",
     "diagnose",
@@ -55,6 +67,7 @@ __all__ = [
     "policy_iteration",
     "policy_similarity_metric",
     "policy_values",
+    "quotient_mdp",
     "reward_difference",
     "sequence_metric",
     "sinkhorn_metric",

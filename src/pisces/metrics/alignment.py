@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
-from pisces.validation import check_finite
+from pisces.validation import as_reals, check_finite
 
 FloatArray = NDArray[np.float64]
 TOLERANCE = 1e-6
@@ -15,7 +17,7 @@ TOLERANCE = 1e-6
 
 def cosine_distance(embeddings_x: ArrayLike, embeddings_y: ArrayLike) -> FloatArray:
     """One minus the cosine of every pair of embeddings, [n, k] and [m, k] -> [n, m]; a zero vector is at distance 1."""
-    x, y = (np.asarray(rows, dtype=np.float64) for rows in (embeddings_x, embeddings_y))
+    x, y = (as_reals("embeddings", rows) for rows in (embeddings_x, embeddings_y))
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
         raise UserError(f"expected embeddings [n, k] and [m, k], got {x.shape} and {y.shape}")
     for rows in (x, y):
@@ -36,7 +38,7 @@ def neighbor_regrets(distance: ArrayLike, metric: ArrayLike) -> FloatArray:
     Returns:
         The regrets, non-negative, [n + m].
     """
-    learned, true = (np.asarray(values, dtype=np.float64) for values in (distance, metric))
+    learned, true = as_reals("distances", distance), as_reals("metric", metric)
     if learned.ndim != 2 or learned.shape != true.shape or 0 in learned.shape:
         raise UserError(f"expected two matrices of one shape [n, m], got {learned.shape} and {true.shape}")
     check_finite("distances", learned)
@@ -60,4 +62,6 @@ def alignment_score(distance: ArrayLike, metric: ArrayLike, *, tolerance: float 
         metric: behavioral distances, [n, m].
         tolerance: largest regret of an aligned state.
     """
+    if not (isinstance(tolerance, numbers.Real) and tolerance >= 0):
+        raise UserError(f"tolerance must be >= 0, got {tolerance!r}")
     return float((neighbor_regrets(distance, metric) <= tolerance).mean())

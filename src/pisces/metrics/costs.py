@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
-from pisces.validation import check_finite, check_probabilities
+from pisces.validation import as_array, as_reals, check_finite, check_probabilities
 
 FloatArray = NDArray[np.float64]
 Cost = Callable[[ArrayLike, ArrayLike], FloatArray]
@@ -30,7 +30,7 @@ def total_variation(policies_x: ArrayLike, policies_y: ArrayLike) -> FloatArray:
     Returns:
         The cost of every pair, [n, m], in [0, 1].
     """
-    x, y = np.asarray(policies_x), np.asarray(policies_y)
+    x, y = as_array("policies", policies_x), as_array("policies", policies_y)
     if x.ndim == 1 and y.ndim == 1:
         _check_integers(x)
         _check_integers(y)
@@ -66,7 +66,7 @@ def reward_difference(rewards_x: ArrayLike, rewards_y: ArrayLike) -> FloatArray:
     Returns:
         The cost of every pair, [n, m].
     """
-    x, y = np.asarray(rewards_x, dtype=np.float64), np.asarray(rewards_y, dtype=np.float64)
+    x, y = as_reals("rewards", rewards_x), as_reals("rewards", rewards_y)
     if x.ndim != 1 or y.ndim != 1:
         raise UserError(f"expected one reward per state, got arrays of shape {x.shape} and {y.shape}")
     check_finite("rewards", x)
@@ -83,7 +83,7 @@ def _pairwise_l1(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _as_rows(actions: ArrayLike) -> FloatArray:
-    values = np.asarray(actions)
+    values = as_array("actions", actions)
     if values.ndim not in (1, 2):
         raise UserError(f"expected actions of shape [n] or [n, D], got {values.shape}")
     check_finite("actions", values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from pisces.metrics.alignment import TOLERANCE, cosine_distance
 from pisces.metrics.trajectory import TrajectoryCost, behavior_cost, is_discrete, trajectory_metric
 from pisces.metrics.transfer import transfer_bound
 from pisces.trajectories import Trajectory
+from pisces.validation import as_reals
 
 FloatArray = NDArray[np.float64]
 Embed = Callable[[NDArray[Any]], NDArray[Any]]
@@ -118,8 +120,10 @@ def diagnose(
         cost: the cost at one step; the default gives the PSM.
         names: of the unseen environments; None numbers them.
     """
-    if not training or not unseen:
-        raise UserError(f"expected training and unseen trajectories, got {len(training)} and {len(unseen)}")
+    counts = [_count_trajectories(name, given) for name, given in (("training", training), ("unseen", unseen))]
+    if 0 in counts:
+        raise UserError(f"expected training and unseen trajectories, got {counts[0]} and {counts[1]}")
+    _check_functions(embed, augment, threshold)
     labels = [str(index) for index in range(len(unseen))] if names is None else list(names)
     if len(labels) != len(unseen):
         raise UserError(f"expected {len(unseen)} names, got {len(labels)}")
@@ -137,6 +141,20 @@ def diagnose(
         bound = float(transfer_bound(metric, discount)[0]) if whole and _is_discrete(trajectory, cost) else None
         entries.append(_entry(name, metric, neighbors, threshold, bound, invariance))
     return Diagnosis(tuple(entries), threshold)
+
+
+def _count_trajectories(name: str, given: Any) -> int:
+    if not isinstance(given, Sequence) or not all(isinstance(one, Trajectory) for one in given):
+        raise UserError(f"{name} must be a list of trajectories, got {type(given).__name__}")
+    return len(given)
+
+
+def _check_functions(embed: Any, augment: Any, threshold: Any) -> None:
+    for name, function in (("embed", embed), ("augment", augment)):
+        if not (callable(function) or (name == "augment" and function is None)):
+            raise UserError(f"{name} must be a function of observations [n, ...], got {function!r}")
+    if not (isinstance(threshold, numbers.Real) and float(threshold) >= 0):
+        raise UserError(f"threshold must be a distance >= 0, got {threshold!r}")
 
 
 def _entry(
@@ -161,7 +179,7 @@ def _entry(
 
 
 def _embedded(embed: Embed, observations: NDArray[Any], states: int) -> NDArray[Any]:
-    embeddings = np.asarray(embed(observations))
+    embeddings = as_reals("embeddings", embed(observations))
     if embeddings.ndim != 2 or len(embeddings) != states:
         raise UserError(f"expected embeddings [{states}, k] of as many observations, got {embeddings.shape}")
     return embeddings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
@@ -9,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost, reward_difference
 from pisces.metrics.exact.chain import Chain
-from pisces.metrics.exact.metrics import resolve_policies
 from pisces.metrics.exact.problem import MetricResult, cost_table
 from pisces.metrics.mdp.finite_mdp import FiniteMDP, reward_rounding
-from pisces.validation import check_tolerance
+from pisces.metrics.sampling import policy_sampling_error
+from pisces.metrics.setting import Accuracy, Policy, check_options, checked_cost, resolve, reward_scale
 
 FloatArray = NDArray[np.float64]
 
@@ -22,10 +24,12 @@ def mico_distance(
     mdp_y: FiniteMDP | None = None,
     *,
     discount: float,
-    policy_x: ArrayLike | None = None,
-    policy_y: ArrayLike | None = None,
+    policy_x: Policy = None,
+    policy_y: Policy = None,
     cost: Cost = reward_difference,
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
+    relative_tolerance: float | None = None,
+    pairs: ArrayLike | None = None,
 ) -> MetricResult:
     """MICo distance between all states of two MDPs: pi-bisimulation with independent couplings.
 
@@ -37,19 +41,36 @@ def mico_distance(
         mdp_x: the first MDP, n states.
         mdp_y: the second MDP, m states; None for `mdp_x`.
         discount: in [0, 1).
-        policy_x: policy of `mdp_x` [n, A] (or actions [n]); None for the optimal one.
-        policy_y: policy of `mdp_y` [m, A]; None for the optimal one, or for `policy_x` if `mdp_y` is None.
+        policy_x: policy of `mdp_x` [n, A] (or actions [n]). None or "optimal" takes the first optimal action of each
+            state, "optimal-uniform" all of them with equal probability; see `optimal_policy`.
+        policy_y: policy of `mdp_y` [m, A], likewise; None for `policy_x` if `mdp_y` is None.
         cost: cost of every pair of expected rewards, given as arrays [n] and [m].
-        tolerance: certified error at which to stop.
+        tolerance: certified error at which to stop; 1e-6 times the largest difference of rewards if both tolerances are
+            None.
+        relative_tolerance: the same relative to the largest distance.
+        pairs: refused, because all distances are computed together; index the result instead.
 
     Returns:
         Distances [n, m] with a certified error.
     """
-    check_tolerance(tolerance)
-    mdp_y, x, y = resolve_policies(mdp_x, mdp_y, policy_x, policy_y, discount)
-    costs = cost_table(cost, mdp_x.policy_rewards(x), mdp_y.policy_rewards(y))
-    rows_x, rows_y = _matrix(mdp_x.policy_chain(x)), _matrix(mdp_y.policy_chain(y))
-    return _iterate(rows_x, rows_y, costs, float(discount), tolerance, reward_rounding(mdp_x, mdp_y))
+    if pairs is not None:
+        raise UserError("mico_distance computes all pairs together; leave out pairs and index result.distance")
+    check_options(None, None, cost)
+    accuracy = Accuracy(tolerance, relative_tolerance)
+    setting = resolve(mdp_x, mdp_y, policy_x, policy_y, discount)
+    costs = cost_table(checked_cost(cost), *setting.rewards)
+    rows_x, rows_y = (_matrix(chain) for chain in setting.chains())
+    rounding = reward_rounding(setting.mdp_x, setting.mdp_y)
+
+    def solve(target: float) -> MetricResult:
+        return _iterate(rows_x, rows_y, costs, float(discount), target, rounding)
+
+    result = accuracy.solve(solve, reward_scale(setting.mdp_x, setting.mdp_y, cost), discount)
+    return replace(
+        result,
+        definition=setting.definition("mico", discount, cost),
+        sampling=policy_sampling_error(result, setting, cost, discount, of_rewards=True),
+    )
 
 
 def _matrix(chain: Chain) -> scipy.sparse.csr_array:

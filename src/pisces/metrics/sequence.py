@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError, unknown_name
-from pisces.validation import check_discount, check_finite
+from pisces.validation import as_reals, check_discount, check_finite
 
 FloatArray = NDArray[np.float64]
 Last = Literal["self-loop", "stop"]
@@ -31,7 +31,7 @@ def sequence_metric(cost: ArrayLike, discount: float, last: Last = "self-loop") 
     Returns:
         The distance of every pair, float64, in the shape of `cost`.
     """
-    costs = np.ascontiguousarray(cost, dtype=np.float64)
+    costs = np.ascontiguousarray(as_reals("cost", cost))
     if costs.ndim < 2 or 0 in costs.shape[-2:]:
         raise UserError(f"expected a cost matrix [n, m] with n, m >= 1, got shape {costs.shape}")
     check_finite("costs", costs)

@@ -22,8 +22,9 @@ TrajectoryCost = Callable[[Trajectory, Trajectory], FloatArray]
 def behavior_cost(x: Trajectory, y: Trajectory) -> FloatArray:
     """Cost between the actions of two trajectories in every pair of states.
 
-    Total variation between policies where both have them, or else between integer actions (of several parts, [T, D]:
-    0 where all parts are equal and 1 elsewhere); L1 distance between continuous actions.
+    Total variation between policies (an integer action is a policy that always takes it if only one trajectory has
+    policies), or else between integer actions (of several parts, [T, D]: 0 where all parts are equal and 1 elsewhere);
+    L1 distance between continuous actions.
 
     Args:
         x: a trajectory of n states.
@@ -32,8 +33,9 @@ def behavior_cost(x: Trajectory, y: Trajectory) -> FloatArray:
     Returns:
         The costs, [n, m].
     """
-    if x.policies is not None and y.policies is not None:
-        return total_variation(x.policies, y.policies)
+    policies = [_policies(one, other) for one, other in ((x, y), (y, x))]
+    if policies[0] is not None and policies[1] is not None:
+        return total_variation(policies[0], policies[1])
     if x.actions is None or y.actions is None:
         raise UserError("expected actions in both trajectories, or policies in both, got a mixture")
     discrete = [is_discrete(actions) for actions in (x.actions, y.actions)]
@@ -45,6 +47,19 @@ def behavior_cost(x: Trajectory, y: Trajectory) -> FloatArray:
     _, numbers = np.unique(np.concatenate([x.actions, y.actions]), axis=0, return_inverse=True)
     numbers = numbers.reshape(-1)
     return total_variation(numbers[: len(x)], numbers[len(x) :])
+
+
+def _policies(trajectory: Trajectory, other: Trajectory) -> NDArray[Any] | None:
+    """Returns a trajectory's policies; if only the other has some, those that always take its integer actions."""
+    actions = trajectory.actions
+    if trajectory.policies is not None or other.policies is None:
+        return trajectory.policies
+    if actions is None or actions.ndim != 1 or not is_discrete(actions):
+        return None
+    width = other.policies.shape[1]
+    if actions.min() < 0 or actions.max() >= width:
+        raise UserError(f"expected actions 0 to {width - 1} beside policies of {width} actions, got {actions.max()}")
+    return np.asarray(np.eye(width)[actions.astype(np.int64)])
 
 
 def is_discrete(actions: NDArray[Any]) -> bool:
@@ -86,6 +101,11 @@ def trajectory_metric(
     Returns:
         The distances, [n, m].
     """
+    for name, one in (("x", x), ("y", y)):
+        if not isinstance(one, Trajectory):
+            raise UserError(f"{name} must be a Trajectory, got {type(one).__name__}; compare lists one pair at a time")
+    if not callable(cost):
+        raise UserError(f"cost must be a function of two trajectories, got {cost!r}")
     costs = cost(x, y)
     if last is None and not (x.terminated and y.terminated):
         return _truncated_metric(costs, discount, x.terminated, y.terminated)

@@ -13,10 +13,81 @@ REWARDS = np.array([[1.0, 0.0], [0.0, 2.0]])
 def test_dense_sparse_and_list_of_matrices_agree():
     dense = FiniteMDP(TRANSITIONS, REWARDS)
     stacked = FiniteMDP(scipy.sparse.csr_array(TRANSITIONS.reshape(4, 2)), REWARDS)
-    listed = FiniteMDP([scipy.sparse.coo_array(TRANSITIONS[:, a]) for a in range(2)], REWARDS)
+    listed = FiniteMDP([scipy.sparse.coo_array(TRANSITIONS[:, a]) for a in range(2)], REWARDS, axes="action-state")
     for other in (stacked, listed):
         np.testing.assert_array_equal(other.transitions.toarray(), dense.transitions.toarray())
     assert (dense.n_states, dense.n_actions) == (2, 2)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, scipy.sparse.csr_array, scipy.sparse.coo_matrix])
+@pytest.mark.parametrize("actions", [2, 3, 4])
+def test_matrices_are_read_alike_dense_or_sparse(convert, actions):
+    rng = np.random.default_rng(0)
+    transitions, rewards = rng.dirichlet(np.ones(3), (3, actions)), rng.random((3, actions))
+    expected = FiniteMDP(transitions, rewards).transitions.toarray()
+    per_action = [convert(transitions[:, action]) for action in range(actions)]
+    per_state = [convert(transitions[state]) for state in range(3)]
+    rows = scipy.sparse.csr_array(transitions.transpose(1, 0, 2).reshape(-1, 3))
+    found = [
+        FiniteMDP(per_action, rewards, axes="action-state"),
+        FiniteMDP(per_state, rewards, axes="state-action"),
+        FiniteMDP(tuple(per_action), rewards, axes="action-state"),
+        FiniteMDP(transitions.transpose(1, 0, 2), rewards, axes="action-state"),
+        FiniteMDP(rows, rewards, axes="action-state"),
+    ]
+    for mdp in found:
+        np.testing.assert_allclose(mdp.transitions.toarray(), expected, rtol=1e-15)
+    if actions == 3:
+        with pytest.raises(UserError, match=r"3 matrices \[3, 3\] can be read in two ways; pass axes="):
+            FiniteMDP(per_action, rewards)
+    else:
+        np.testing.assert_array_equal(FiniteMDP(per_action, rewards).transitions.toarray(), expected)
+        np.testing.assert_array_equal(FiniteMDP(per_state, rewards).transitions.toarray(), expected)
+        with pytest.raises(UserError, match="pass axes="):
+            FiniteMDP(transitions.transpose(1, 0, 2), rewards)
+
+
+@pytest.mark.parametrize(
+    ("transitions", "rewards", "words"),
+    [
+        (TRANSITIONS + 0j, REWARDS, "transitions must be real numbers, got complex128"),
+        (TRANSITIONS, REWARDS + 0j, "rewards must be real numbers, got complex128"),
+        (scipy.sparse.csr_array(TRANSITIONS.reshape(4, 2) + 0j), REWARDS, "real matrices, got complex128"),
+        (TRANSITIONS.astype(str), REWARDS, "transitions must be real numbers, got <U"),
+        ("transitions", REWARDS, "transitions must be real numbers, got a str"),
+        ([[[1.0], [0.5, 0.5]]], REWARDS, "nested lists of different lengths"),
+        (scipy.sparse.csr_array(np.eye(2)), REWARDS, r"\[S \* A, S\] with A = 2, got \[2, 2\]"),
+    ],
+)
+def test_other_kinds_of_numbers_are_refused(transitions, rewards, words):
+    with pytest.raises(UserError, match=words):
+        FiniteMDP(transitions, rewards)
+
+
+class Environment:
+    """An environment with nothing but a table."""
+
+    def __init__(self, table, starts=None):
+        self.P = table
+        if starts is not None:
+            self.initial_state_distrib = np.array(starts)
+
+
+def test_a_start_that_is_entered_only_by_ending_transitions_keeps_its_dynamics():
+    table = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(1.0, 0, 1.0, True)]}}
+    for environment in (Environment(table), Environment(table, [1.0, 0.0]), Environment(table, [0.5, 0.5])):
+        mdp = FiniteMDP.from_gymnasium(environment)
+        assert mdp.n_states == 3
+        np.testing.assert_allclose(policy_iteration(mdp, 0.9).values, [0.9, 1, 0])
+    inner = FiniteMDP.from_gymnasium(Environment(table, [0.0, 1.0]))  # no episode passes through state 0
+    np.testing.assert_allclose(policy_iteration(inner, 0.9).values, [0, 1])
+
+
+def test_terminal_states_that_loop_stay_where_they_are():
+    table = {0: {0: [(0.5, 0, 1.0, False), (0.5, 1, 0.0, True)]}, 1: {0: [(1.0, 1, 0.0, True)]}}
+    mdp = FiniteMDP.from_gymnasium(Environment(table))
+    assert mdp.n_states == 2
+    np.testing.assert_allclose(policy_iteration(mdp, 0.9).values, [0.5 / 0.55, 0])
 
 
 def test_rewards_of_states_hold_for_all_actions():
@@ -35,12 +106,12 @@ def bad_row(value):
         (bad_row([0.25, 0.7]), REWARDS, "sum of 0.95 at state 1, action 1"),
         (bad_row([-0.25, 1.25]), REWARDS, "got -0.25 at state 1, action 1, next state 0"),
         (bad_row([np.nan, 1]), REWARDS, "got nan at state 1, action 1"),
-        (TRANSITIONS, REWARDS + np.inf, "finite rewards"),
+        (TRANSITIONS, REWARDS + np.inf, "rewards must be finite"),
         (TRANSITIONS, [[1.0, np.nan], [0.0, 0.0]], "got nan at state 0, action 1"),
         (TRANSITIONS, np.zeros((2, 3)), "2 states and 3 actions"),
         (TRANSITIONS, np.zeros((3, 2)), "3 states and 2 actions"),
         (np.zeros((0, 2, 0)), np.zeros((0, 2)), "at least one state"),
-        (np.ones((2, 2)), REWARDS, r"transitions \[S, A, S\]"),
+        (np.ones((2, 2)), REWARDS, r"shape \[S, A, S\]"),
         (scipy.sparse.csr_array((4, 2)), REWARDS, "sum of 0.0 at state 0, action 0"),
         ([scipy.sparse.eye_array(2), scipy.sparse.eye_array(3)], REWARDS, "one shape"),
     ],
@@ -118,7 +189,11 @@ def test_only_toy_text():
 def test_from_samples_counts():
     states, actions = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 0])
     rewards, following = np.array([1.0, 3.0, 5.0, 7.0]), np.array([0, 1, 1, 1])
-    mdp = FiniteMDP.from_samples(states, actions, rewards, following, shape=(2, 2))
+    with pytest.raises(UserError, match=r"1 of 4 pairs .* no samples \(the first: state 1, action 1\)"):
+        FiniteMDP.from_samples(states, actions, rewards, following, shape=(2, 2))
+    mdp = FiniteMDP.from_samples(states, actions, rewards, following, shape=(2, 2), unseen="self-loop")
+    np.testing.assert_array_equal(mdp.unseen, [[False, False], [False, True]])
+    np.testing.assert_array_equal(mdp.counts, [[2, 1], [1, 0]])
     dense = mdp.transitions.toarray().reshape(2, 2, 2)
     np.testing.assert_allclose(dense, [[[0.5, 0.5], [0, 1]], [[0, 1], [0, 1]]])
     np.testing.assert_allclose(mdp.rewards, [[2, 5], [7, 0]])
@@ -131,11 +206,11 @@ def test_from_samples_counts():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"states": [0, 2]}, "states from 0 to 1"),
+        ({"states": [0, 2]}, "states must be from 0 to 1"),
         ({"actions": [0]}, "one length"),
         ({"next_states": [0.0, 1.0]}, "integers"),
-        ({"smoothing": -1.0}, "smoothing >= 0"),
-        ({"rewards": [0.0, np.nan]}, "finite rewards"),
+        ({"smoothing": -1.0}, "smoothing must be a number >= 0"),
+        ({"rewards": [0.0, np.nan]}, "rewards must be finite"),
     ],
 )
 def test_bad_samples(changes, words):
@@ -154,11 +229,12 @@ def test_policy_evaluation_and_improvement():
 
 
 def test_large_chains_are_evaluated_by_iteration(monkeypatch):
-    from pisces.metrics.mdp import planning
+    from pisces.metrics.mdp import linear
 
     mdp = FiniteMDP(TRANSITIONS, REWARDS)
     direct = policy_values(mdp, np.array([0, 1]), 0.9)
-    monkeypatch.setattr(planning, "SOLVE_STATES", 1)
+    monkeypatch.setattr(linear, "SOLVE_STATES", 1)
+    monkeypatch.setattr(linear, "SOLVE_OPERATIONS", 0)
     np.testing.assert_allclose(policy_values(mdp, np.array([0, 1]), 0.9), direct, atol=1e-10)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost, reward_difference, total_variation
+from pisces.metrics.definition import MetricDefinition
 from pisces.metrics.exact.chain import markov_chain
 from pisces.metrics.exact.problem import MetricResult, Options, check_cost, cost_table, solve_chains
 from pisces.metrics.exact.solver import Progress
+from pisces.metrics.graphs import Sinks, label_costs, transition_matrix
 from pisces.metrics.mdp.finite_mdp import FiniteMDP, reward_rounding
-from pisces.metrics.mdp.planning import given_or_optimal
+from pisces.metrics.sampling import action_sampling_error, policy_sampling_error
+from pisces.metrics.setting import (
+    Accuracy,
+    Policy,
+    check_mdps,
+    check_options,
+    checked_cost,
+    cost_name,
+    resolve,
+    reward_scale,
+)
+from pisces.validation import as_reals, check_discount
 
 FloatArray = NDArray[np.float64]
 
@@ -23,10 +37,11 @@ def policy_similarity_metric(
     mdp_y: FiniteMDP | None = None,
     *,
     discount: float,
-    policy_x: ArrayLike | None = None,
-    policy_y: ArrayLike | None = None,
+    policy_x: Policy = None,
+    policy_y: Policy = None,
     cost: Cost = total_variation,
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
+    relative_tolerance: float | None = None,
     pairs: ArrayLike | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -40,10 +55,12 @@ def policy_similarity_metric(
         mdp_x: the first MDP, n states.
         mdp_y: the second MDP, m states, with the same actions if the cost compares them; None for `mdp_x`.
         discount: in [0, 1).
-        policy_x: policy of `mdp_x` [n, A] (or actions [n]); None for the optimal one.
-        policy_y: policy of `mdp_y` [m, A]; None for the optimal one, or for `policy_x` if `mdp_y` is None.
+        policy_x: policy of `mdp_x` [n, A] (or actions [n]). None or "optimal" takes the first optimal action of each
+            state, "optimal-uniform" all of them with equal probability; see `optimal_policy`.
+        policy_y: policy of `mdp_y` [m, A], likewise; None for `policy_x` if `mdp_y` is None.
         cost: cost of every pair of policy rows, e.g. total variation; it need not be symmetric or a metric.
-        tolerance: the solver stops when the certified error is at most this.
+        tolerance: the solver stops when the certified error is at most this; 1e-6 if both tolerances are None.
+        relative_tolerance: the same relative to the largest distance.
         pairs: only these pairs [k, 2] of states, and the pairs that they reach, are solved.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
         progress: called after each round with (rounds, certified error).
@@ -51,11 +68,22 @@ def policy_similarity_metric(
     Returns:
         Distances [n, m] with a certified error.
     """
-    options = Options(discount, tolerance, pairs, threads, progress)
-    mdp_y, x, y = resolve_policies(mdp_x, mdp_y, policy_x, policy_y, discount)
-    chain_x = mdp_x.policy_chain(x)
-    chain_y = chain_x if y is x else mdp_y.policy_chain(y)
-    return solve_chains(chain_x, chain_y, lambda: [cost_table(cost, x, y)], options)
+    check_options(pairs, threads, cost)
+    accuracy = Accuracy(tolerance, relative_tolerance)
+    setting = resolve(mdp_x, mdp_y, policy_x, policy_y, discount)
+    chain_x, chain_y = setting.chains()
+    costs = checked_cost(cost)
+
+    def solve(target: float) -> MetricResult:
+        options = Options(discount, target, pairs, threads, progress)
+        return solve_chains(chain_x, chain_y, lambda: [cost_table(costs, *setting.policies)], options)
+
+    result = accuracy.solve(solve, 1.0, discount)
+    return replace(
+        result,
+        definition=setting.definition("policy-similarity", discount, cost),
+        sampling=policy_sampling_error(result, setting, cost, discount, of_rewards=False),
+    )
 
 
 def pi_bisimulation_metric(
@@ -63,10 +91,11 @@ def pi_bisimulation_metric(
     mdp_y: FiniteMDP | None = None,
     *,
     discount: float,
-    policy_x: ArrayLike | None = None,
-    policy_y: ArrayLike | None = None,
+    policy_x: Policy = None,
+    policy_y: Policy = None,
     cost: Cost = reward_difference,
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
+    relative_tolerance: float | None = None,
     pairs: ArrayLike | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -80,10 +109,13 @@ def pi_bisimulation_metric(
         mdp_x: the first MDP, n states.
         mdp_y: the second MDP, m states; None for `mdp_x`.
         discount: in [0, 1).
-        policy_x: policy of `mdp_x` [n, A] (or actions [n]); None for the optimal one.
-        policy_y: policy of `mdp_y` [m, A]; None for the optimal one, or for `policy_x` if `mdp_y` is None.
+        policy_x: policy of `mdp_x` [n, A] (or actions [n]). None or "optimal" takes the first optimal action of each
+            state, "optimal-uniform" all of them with equal probability; see `optimal_policy`.
+        policy_y: policy of `mdp_y` [m, A], likewise; None for `policy_x` if `mdp_y` is None.
         cost: cost of every pair of expected rewards, given as arrays [n] and [m].
-        tolerance: the solver stops when the certified error is at most this.
+        tolerance: the solver stops when the certified error is at most this; 1e-6 times the largest difference of
+            rewards if both tolerances are None.
+        relative_tolerance: the same relative to the largest distance.
         pairs: only these pairs [k, 2] of states, and the pairs that they reach, are solved.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
         progress: called after each round with (rounds, certified error).
@@ -91,12 +123,22 @@ def pi_bisimulation_metric(
     Returns:
         Distances [n, m] with a certified error.
     """
-    options = Options(discount, tolerance, pairs, threads, progress)
-    mdp_y, x, y = resolve_policies(mdp_x, mdp_y, policy_x, policy_y, discount)
-    chain_x = mdp_x.policy_chain(x)
-    chain_y = chain_x if y is x else mdp_y.policy_chain(y)
-    rewards = mdp_x.policy_rewards(x), mdp_y.policy_rewards(y)
-    return solve_chains(chain_x, chain_y, lambda: [cost_table(cost, *rewards)], options, reward_rounding(mdp_x, mdp_y))
+    check_options(pairs, threads, cost)
+    accuracy = Accuracy(tolerance, relative_tolerance)
+    setting = resolve(mdp_x, mdp_y, policy_x, policy_y, discount)
+    chain_x, chain_y = setting.chains()
+    costs, rounding = checked_cost(cost), reward_rounding(setting.mdp_x, setting.mdp_y)
+
+    def solve(target: float) -> MetricResult:
+        options = Options(discount, target, pairs, threads, progress)
+        return solve_chains(chain_x, chain_y, lambda: [cost_table(costs, *setting.rewards)], options, rounding)
+
+    result = accuracy.solve(solve, reward_scale(setting.mdp_x, setting.mdp_y, cost), discount)
+    return replace(
+        result,
+        definition=setting.definition("pi-bisimulation", discount, cost),
+        sampling=policy_sampling_error(result, setting, cost, discount, of_rewards=True),
+    )
 
 
 def bisimulation_metric(
@@ -105,7 +147,8 @@ def bisimulation_metric(
     *,
     discount: float,
     cost: Cost = reward_difference,
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
+    relative_tolerance: float | None = None,
     pairs: ArrayLike | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -121,7 +164,9 @@ def bisimulation_metric(
             `mdp_x`.
         discount: in [0, 1).
         cost: cost of every pair of rewards of one action, given as arrays [n] and [m].
-        tolerance: the solver stops when the certified error is at most this.
+        tolerance: the solver stops when the certified error is at most this; 1e-6 times the largest difference of
+            rewards if both tolerances are None.
+        relative_tolerance: the same relative to the largest distance.
         pairs: only these pairs [k, 2] of states, and the pairs that they reach, are solved.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
         progress: called after each round with (rounds, certified error).
@@ -129,24 +174,37 @@ def bisimulation_metric(
     Returns:
         Distances [n, m] with a certified error.
     """
-    options = Options(discount, tolerance, pairs, threads, progress)
-    mdp_y = mdp_x if mdp_y is None else mdp_y
-    if mdp_x.n_actions != mdp_y.n_actions:
-        counts = f"{mdp_x.n_actions} and {mdp_y.n_actions}"
-        raise UserError(f"expected the same number of actions in both MDPs, got {counts}")
+    check_options(pairs, threads, cost)
+    accuracy = Accuracy(tolerance, relative_tolerance)
+    mdp_x, mdp_y = check_mdps(mdp_x, mdp_y, discount)
+    counts = (mdp_x.n_actions, mdp_y.n_actions)
+    if counts[0] != counts[1]:
+        raise UserError(f"expected the same number of actions in both MDPs, got {counts[0]} and {counts[1]}")
     chain_x = mdp_x.chain()
     chain_y = chain_x if mdp_x is mdp_y else mdp_y.chain()
-    rewards = list(zip(mdp_x.rewards.T, mdp_y.rewards.T, strict=True))
-    return solve_chains(chain_x, chain_y, lambda: [cost_table(cost, x, y) for x, y in rewards], options)
+    rewards, costs = list(zip(mdp_x.rewards.T, mdp_y.rewards.T, strict=True)), checked_cost(cost)
+
+    def solve(target: float) -> MetricResult:
+        options = Options(discount, target, pairs, threads, progress)
+        return solve_chains(chain_x, chain_y, lambda: [cost_table(costs, x, y) for x, y in rewards], options)
+
+    result = accuracy.solve(solve, reward_scale(mdp_x, mdp_y, cost), discount)
+    states = (mdp_x.n_states, mdp_y.n_states)
+    within = mdp_x is mdp_y
+    definition = MetricDefinition("bisimulation", float(discount), cost_name(cost), states, counts, within)
+    return replace(result, definition=definition, sampling=action_sampling_error(result, mdp_x, mdp_y, cost, discount))
 
 
 def chain_metric(
     P: Any,  # noqa: N803 (the usual name of a transition matrix)
     Q: Any = None,  # noqa: N803
     *,
-    cost: ArrayLike,
+    cost: ArrayLike | None = None,
+    labels: Any = None,
     discount: float,
-    tolerance: float = 1e-6,
+    sinks: Sinks = "self-loop",
+    tolerance: float | None = None,
+    relative_tolerance: float | None = None,
     pairs: ArrayLike | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -161,11 +219,18 @@ def chain_metric(
                [1.333333, 0.      ]])
 
     Args:
-        P: transition probabilities of the first chain [n, n], dense or scipy.sparse; rows sum to 1.
-        Q: transition probabilities of the second chain [m, m]; None for `P`.
+        P: transition probabilities of the first chain [n, n], dense or scipy.sparse; rows sum to 1. Or a networkx
+            graph: its random walk, in the order of `P.nodes`, where the probability of an edge is its share of the
+            "weight" (1 without one) that leaves its node.
+        Q: the second chain, m states; None for `P`.
         cost: cost of every pair of states, [n, m].
+        labels: instead of `cost`, what states are compared by: one label or row of features per state, for two chains
+            a pair of both, or the name of a node attribute. Floats cost their L1 distance, other labels 0 or 1.
         discount: in [0, 1).
-        tolerance: the solver stops when the certified error is at most this.
+        sinks: "self-loop" keeps nodes without outgoing weight where they are, "error" refuses them.
+        tolerance: the solver stops when the certified error is at most this; 1e-6 times the largest cost if both
+            tolerances are None.
+        relative_tolerance: the same relative to the largest distance.
         pairs: only these pairs [k, 2] of states, and the pairs that they reach, are solved.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
         progress: called after each round with (rounds, certified error).
@@ -173,25 +238,35 @@ def chain_metric(
     Returns:
         Distances [n, m] with a certified error.
     """
-    options = Options(discount, tolerance, pairs, threads, progress)
-    chain_x = markov_chain(P)
-    chain_y = chain_x if Q is None else markov_chain(Q)
+    check_options(pairs, threads, reward_difference)
+    accuracy = Accuracy(tolerance, relative_tolerance)
+    chain_x = markov_chain(transition_matrix("P", P, sinks))
+    chain_y = chain_x if Q is None else markov_chain(transition_matrix("Q", Q, sinks))
     shape = (chain_x.n_states, chain_y.n_states)
-    return solve_chains(chain_x, chain_y, lambda: [check_cost(cost, shape)], options)
+    if (cost is None) == (labels is None):
+        raise UserError("pass either cost [n, m] or labels")
+    costs = check_cost(as_reals("cost", cost) if labels is None else label_costs(labels, (P, Q)), shape)
+
+    def solve(target: float) -> MetricResult:
+        return solve_chains(chain_x, chain_y, lambda: [costs], Options(discount, target, pairs, threads, progress))
+
+    check_discount(discount)
+    result = accuracy.solve(solve, float(np.abs(costs).max()), discount)
+    return replace(
+        result,
+        definition=MetricDefinition(
+            "chain", float(discount), "labels" if cost is None else "matrix", shape, (1, 1), chain_x is chain_y
+        ),
+    )
 
 
 def resolve_policies(
     mdp_x: FiniteMDP,
     mdp_y: FiniteMDP | None,
-    policy_x: ArrayLike | None,
-    policy_y: ArrayLike | None,
+    policy_x: Policy,
+    policy_y: Policy,
     discount: float,
 ) -> tuple[FiniteMDP, FloatArray, FloatArray]:
     """Returns the second MDP and both policies; one array twice if the MDP and the policy are the same."""
-    if mdp_y is None:
-        mdp_y, policy_y = mdp_x, policy_x if policy_y is None else policy_y
-    x = given_or_optimal(policy_x, mdp_x, discount)
-    if mdp_x is mdp_y and policy_x is policy_y:
-        return mdp_y, x, x
-    y = given_or_optimal(policy_y, mdp_y, discount)
-    return mdp_y, x, x if mdp_x is mdp_y and np.array_equal(x, y) else y
+    setting = resolve(mdp_x, mdp_y, policy_x, policy_y, discount)
+    return setting.mdp_y, *setting.policies

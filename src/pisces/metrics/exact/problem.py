@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost
+from pisces.metrics.definition import MetricDefinition, SamplingError
 from pisces.metrics.exact.chain import Chain, Reduction, reduce_chain
 from pisces.metrics.exact.pairs import Pairs, all_pairs, reached_pairs
 from pisces.metrics.exact.solver import Progress, Solver
@@ -33,6 +34,12 @@ class MetricResult:
 
     iterations: int
     """The number of times that all transports (for MICo and Sinkhorn, the whole matrix) were solved."""
+
+    definition: MetricDefinition | None = None
+    """The metric, discount, MDPs and policies that the distances belong to."""
+
+    sampling: SamplingError | None = None
+    """The error of estimated MDPs beside `error_bound`; None if both MDPs are known, or for a cost of one's own."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.exact.transport_kernels import COLUMN, DEMAND, MASS, ROW, SUPPLY, solve_pair, start_basis
+from pisces.validation import as_reals
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -44,8 +45,7 @@ def optimal_transport(cost: ArrayLike, masses_x: ArrayLike, masses_y: ArrayLike)
     Returns:
         The optimal value and one optimal coupling.
     """
-    costs = np.ascontiguousarray(cost, dtype=np.float64)
-    p, q = np.asarray(masses_x, dtype=np.float64), np.asarray(masses_y, dtype=np.float64)
+    costs, p, q = as_reals("cost", cost), as_reals("masses_x", masses_x), as_reals("masses_y", masses_y)
     _check_problem(costs, p, q)
     rows, columns = np.flatnonzero(p > 0), np.flatnonzero(q > 0)
     coupling = np.zeros(costs.shape)

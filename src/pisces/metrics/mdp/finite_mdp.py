@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import InitVar, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse
@@ -13,8 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.exact.chain import Chain, chain_from_rows, scaled_rows
-from pisces.metrics.mdp.sources import arrays_from_counts, arrays_from_table
-from pisces.validation import check_probabilities, load_arrays
+from pisces.metrics.mdp.layout import Axes, transition_rows
+from pisces.metrics.mdp.sources import arrays_from_table, table_of
+from pisces.validation import as_array, as_reals, check_probabilities, load_arrays
+
+if TYPE_CHECKING:
+    from pisces.metrics.mdp.enumeration import EnumeratedMDP
+    from pisces.metrics.mdp.estimation import EstimatedMDP
 
 FloatArray = NDArray[np.float64]
 FILE_KEYS = ("shape", "probability", "next_state", "pointer", "rewards")
@@ -28,28 +34,33 @@ class FiniteMDP:
     """
 
     transitions: Any
-    """Next-state probabilities: dense [S, A, S], sparse [S * A, S] with row state * A + action, or a list of A sparse
-    matrices [S, S]. Stored as a read-only scipy CSR array [S * A, S] whose rows are scaled to sum to 1."""
+    """Next-state probabilities: dense [S, A, S], sparse [S * A, S] with row state * A + action, or a list of A
+    matrices [S, S], dense or sparse. Stored as a read-only scipy CSR array [S * A, S] whose rows are scaled to sum to
+    1."""
 
     rewards: Any
     """Expected rewards, [S, A]; [S] if they don't depend on the action. Stored as read-only float64 [S, A]."""
 
-    def __post_init__(self) -> None:
-        rewards = np.array(self.rewards, dtype=np.float64)
+    axes: InitVar[Axes | None] = None
+    """How transitions are to be read: "state-action" for [S, A, S] (sparse: row state * A + action) or "action-state"
+    for [A, S, S] (row action * S + state). Needed for a list of S matrices [S, S], which could be either."""
+
+    def __post_init__(self, axes: str | None) -> None:
+        rewards = as_reals("rewards", self.rewards)
         if rewards.ndim not in (1, 2) or 0 in rewards.shape:
-            raise UserError(f"expected rewards [S, A] with at least one state and action, got shape {rewards.shape}")
-        rows, actions = _as_rows(self.transitions, rewards.shape)
+            raise UserError(f"rewards must have shape [S, A] with at least one state and action, got {rewards.shape}")
+        rows, actions = transition_rows(self.transitions, rewards.shape, axes)
         rewards = np.repeat(rewards[:, None], actions, axis=1) if rewards.ndim == 1 else rewards
-        if rows.shape[0] != rewards.size or rows.shape[1] != len(rewards):
+        if rewards.shape != (rows.shape[1], actions):
             raise UserError(
-                f"expected transitions for {rewards.shape[0]} states and {rewards.shape[1]} actions as in the rewards, "
-                f"got {rows.shape[0]} rows (state, action) over {rows.shape[1]} next states"
+                f"transitions of {rows.shape[1]} states and {actions} actions don't fit rewards of {rewards.shape[0]} "
+                f"states and {rewards.shape[1]} actions"
             )
         rows = scaled_rows(rows, actions)
         wrong = np.argwhere(~np.isfinite(rewards))
         if wrong.size:
             state, action = wrong[0]
-            raise UserError(f"expected finite rewards, got {rewards[state, action]} at state {state}, action {action}")
+            raise UserError(f"rewards must be finite, got {rewards[state, action]} at state {state}, action {action}")
         for array in (rewards, rows.data, rows.indices, rows.indptr):
             array.setflags(write=False)
         object.__setattr__(self, "transitions", rows)
@@ -64,6 +75,11 @@ class FiniteMDP:
     def n_actions(self) -> int:
         """The number of actions."""
         return int(self.rewards.shape[1])
+
+    @property
+    def available(self) -> NDArray[np.bool_]:
+        """Whether a plan may use an action, [S, A]; all here, those with samples in an estimated MDP."""
+        return np.ones(self.rewards.shape, dtype=bool)
 
     def chain(self) -> Chain:
         """The next-state distributions of every state and action."""
@@ -84,41 +100,73 @@ class FiniteMDP:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the MDP to an npz file without pickles."""
+        with Path(path).open("wb") as file:  # numpy would add a suffix to a name
+            np.savez_compressed(file, **self._arrays())
+
+    def _arrays(self) -> dict[str, Any]:
         rows = self.transitions
-        arrays = {
+        return {
             "shape": np.array([self.n_states, self.n_actions]),
             "probability": rows.data,
             "next_state": rows.indices.astype(np.int64),
             "pointer": rows.indptr.astype(np.int64),
             "rewards": self.rewards,
         }
-        with Path(path).open("wb") as file:  # numpy would add a suffix to a name
-            np.savez_compressed(file, **arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FiniteMDP:
         """Reads an MDP from an npz file: what `save` wrote, or dense arrays `transitions` [S, A, S] and `rewards`."""
+        from pisces.metrics.mdp.estimation import COUNT_KEYS, EstimatedMDP
+
         arrays = load_arrays("an MDP", Path(path))
         if {"transitions", "rewards"} <= arrays.keys():
-            return cls(arrays["transitions"], arrays["rewards"])
+            return FiniteMDP(arrays["transitions"], arrays["rewards"])
         missing = [name for name in FILE_KEYS if name not in arrays]
         if missing:
             raise UserError(
                 f"expected arrays transitions and rewards, or {', '.join(FILE_KEYS)}, in {path}, got {sorted(arrays)}"
             )
-        return cls(_stored_rows(arrays, path), arrays["rewards"])
+        rows = sparse_from_file(arrays, ("probability", "next_state", "pointer"), path)
+        if set(COUNT_KEYS) <= arrays.keys():
+            return EstimatedMDP.from_arrays(rows, arrays, path)
+        return FiniteMDP(rows, arrays["rewards"])
 
     @classmethod
     def from_gymnasium(cls, environment: Any) -> FiniteMDP:
         """Reads the `P` dictionary of a toy-text environment (FrozenLake, CliffWalking, Taxi).
 
-        A state that is entered only by transitions which end the episode becomes absorbing with reward 0. If an ending
-        transition leads into a state that is also entered otherwise, it is sent to one extra terminal state, the last.
+        A state that is entered only by transitions which end the episode, and in which no episode starts, becomes
+        absorbing with reward 0. An ending transition into any other state is sent to one extra terminal state, the
+        last. Start states are those of `initial_state_distrib`; without it, all states that an action can leave or
+        that have rewards.
         """
-        table = getattr(getattr(environment, "unwrapped", environment), "P", None)
-        if not isinstance(table, dict) or not table:
-            raise UserError(f"expected a toy-text environment with a P dictionary, got {environment!r}")
-        return cls(*arrays_from_table(table))
+        return FiniteMDP(*arrays_from_table(*table_of(environment)))
+
+    @classmethod
+    def enumerate(
+        cls,
+        environment: Any,
+        key: Callable[[Any], Hashable] | None = None,
+        *,
+        max_states: int = 10_000,
+        seed: int | None = 0,
+    ) -> EnumeratedMDP:
+        """Builds the MDP of a deterministic Gymnasium environment with discrete actions by search.
+
+        Every action is taken in a copy of the environment (`copy.deepcopy`) in every state found, breadth first. A
+        transition that terminates leads to one terminal state, the last; truncation (a time limit) is ignored. Each
+        action is taken twice, with different random numbers: if the outcomes differ, the environment is refused.
+
+        Args:
+            environment: the environment; it is reset.
+            key: maps an observation to what tells states apart, which must determine what happens next; None for the
+                whole observation.
+            max_states: number of states at which to give up.
+            seed: seed of the reset.
+        """
+        from pisces.metrics.mdp.enumeration import enumerate_states
+
+        return enumerate_states(environment, key, max_states, seed)
 
     @classmethod
     def from_samples(
@@ -129,13 +177,14 @@ class FiniteMDP:
         next_states: ArrayLike,
         *,
         shape: tuple[int, int],
+        terminated: ArrayLike | None = None,
         smoothing: float = 0.0,
-    ) -> FiniteMDP:
-        """Estimates an MDP from sampled transitions by counting.
+        unseen: Literal["error", "self-loop"] = "error",
+        reward_range: tuple[float, float] | None = None,
+    ) -> EstimatedMDP:
+        """Estimates an MDP from sampled transitions by counting; see `EstimatedMDP` for what it keeps.
 
-        P(s' | s, a) = (count(s, a, s') + smoothing) / (count(s, a) + smoothing * S); rewards are means. A state and
-        action without samples leads to the same state with reward 0 if `smoothing` is 0, and to all states with equal
-        probability otherwise.
+        P(s' | s, a) = (count(s, a, s') + smoothing) / (count(s, a) + smoothing * S); rewards are means.
 
         Args:
             states: integers [T].
@@ -143,11 +192,26 @@ class FiniteMDP:
             rewards: numbers [T].
             next_states: integers [T].
             shape: (number of states, number of actions).
+            terminated: whether each transition ended its episode, booleans [T]; None for never. A state that is
+                entered only in this way and has no samples becomes absorbing with reward 0; into any other state, an
+                ending transition is sent to one extra terminal state, the last.
             smoothing: count added to every next state; >= 0.
+            unseen: what to do about states and actions without samples if `smoothing` is 0: "error", or "self-loop",
+                which lets them lead to the same state with reward 0. In either case they are marked in
+                `EstimatedMDP.unseen`, optimal policies avoid them, and the sampling error counts them as unknown.
+            reward_range: smallest and largest reward that can occur, for confidence bounds; None for the sampled ones.
         """
-        s, a, n = (_check_index(values, name) for values, name in
-                   ((states, "states"), (actions, "actions"), (next_states, "next_states")))  # fmt: skip
-        return cls(*arrays_from_counts((s, a, np.asarray(rewards, dtype=np.float64), n), shape, smoothing))
+        from pisces.metrics.mdp.estimation import EstimatedMDP, Samples
+
+        samples = Samples(states, actions, rewards, next_states, terminated, shape)
+        return EstimatedMDP.from_counts(samples, smoothing, unseen, reward_range)
+
+
+def check_mdp(name: str, mdp: Any) -> FiniteMDP:
+    """Returns an MDP, or raises if it is something else."""
+    if not isinstance(mdp, FiniteMDP):
+        raise UserError(f"{name} must be a FiniteMDP, got {type(mdp).__name__}; use FiniteMDP(transitions, rewards)")
+    return mdp
 
 
 def check_policy(policy: ArrayLike, mdp: FiniteMDP) -> FloatArray:
@@ -155,15 +219,18 @@ def check_policy(policy: ArrayLike, mdp: FiniteMDP) -> FloatArray:
 
     Integer actions [S] are accepted.
     """
-    values = np.asarray(policy)
+    values = as_array("a policy", policy)
     if values.shape == (mdp.n_states,) and np.issubdtype(values.dtype, np.integer):
         if values.min() < 0 or values.max() >= mdp.n_actions:
             raise UserError(f"expected actions 0 to {mdp.n_actions - 1}, got {values.min()} to {values.max()}")
         return np.asarray(np.eye(mdp.n_actions)[values], dtype=np.float64)
     if values.shape != (mdp.n_states, mdp.n_actions):
-        raise UserError(f"expected a policy of shape [{mdp.n_states}, {mdp.n_actions}], got {list(values.shape)}")
+        raise UserError(
+            f"expected a policy of shape [{mdp.n_states}, {mdp.n_actions}] or integer actions [{mdp.n_states}], "
+            f"got {values.dtype} {list(values.shape)}"
+        )
+    check_probabilities("action probabilities", values)
     weights = values.astype(np.float64)
-    check_probabilities("action probabilities", weights)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
@@ -172,38 +239,13 @@ def reward_rounding(mdp_x: FiniteMDP, mdp_y: FiniteMDP) -> float:
     return sum(2.0**-52 * (mdp.n_actions + 2) * float(np.abs(mdp.rewards).max()) for mdp in (mdp_x, mdp_y))
 
 
-def _as_rows(transitions: Any, reward_shape: tuple[int, ...]) -> tuple[scipy.sparse.csr_array, int]:
-    if isinstance(transitions, list | tuple) and transitions and all(scipy.sparse.issparse(t) for t in transitions):
-        shapes = {matrix.shape for matrix in transitions}
-        if len(shapes) != 1 or len(next(iter(shapes))) != 2:
-            raise UserError(f"expected one [S, S] matrix per action, all of one shape, got {sorted(shapes)}")
-        stacked = scipy.sparse.vstack([scipy.sparse.csr_array(matrix) for matrix in transitions]).tocsr()
-        states, actions = transitions[0].shape[0], len(transitions)
-        order = (np.arange(actions)[None, :] * states + np.arange(states)[:, None]).ravel()
-        return scipy.sparse.csr_array(stacked[order], dtype=np.float64), actions
-    if scipy.sparse.issparse(transitions):
-        rows = scipy.sparse.csr_array(transitions, dtype=np.float64, copy=True)
-        actions = reward_shape[1] if len(reward_shape) == 2 else max(1, rows.shape[0] // max(1, rows.shape[1]))
-        return rows, actions
-    dense = np.asarray(transitions, dtype=np.float64)
-    if dense.ndim != 3 or 0 in dense.shape or dense.shape[0] != dense.shape[2]:
-        raise UserError(f"expected transitions [S, A, S] with at least one state and action, got {list(dense.shape)}")
-    return scipy.sparse.csr_array(dense.reshape(-1, dense.shape[2])), dense.shape[1]
-
-
-def _stored_rows(arrays: dict[str, NDArray[Any]], path: Any) -> scipy.sparse.csr_array:
+def sparse_from_file(arrays: dict[str, NDArray[Any]], names: tuple[str, str, str], path: Any) -> scipy.sparse.csr_array:
+    """Builds the sparse matrix [S * A, S] whose parts have the given names in a file."""
     try:
         states, actions = (int(size) for size in arrays["shape"])
-        parts = (arrays["probability"], arrays["next_state"], arrays["pointer"])
+        parts = tuple(arrays[name] for name in names)
         rows = scipy.sparse.csr_array(parts, shape=(states * actions, states))
         rows.check_format(full_check=True)
     except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
         raise UserError(f"expected consistent sparse arrays in {path}, got: {error}") from None
     return rows
-
-
-def _check_index(values: ArrayLike, name: str) -> NDArray[np.int64]:
-    array = np.asarray(values)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise UserError(f"expected {name} as integers [T], got {array.dtype} {list(array.shape)}")
-    return array.astype(np.int64)

@@ -3,74 +3,116 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy.sparse
-import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from pisces.errors import unknown_name
 from pisces.metrics.exact.chain import Chain
-from pisces.metrics.mdp.finite_mdp import FiniteMDP, check_policy
-from pisces.validation import check_discount, check_tolerance
+from pisces.metrics.mdp.bellman import optimal_action_values
+from pisces.metrics.mdp.finite_mdp import FiniteMDP, check_mdp, check_policy
+from pisces.metrics.mdp.linear import discounted_solution
+from pisces.validation import check_discount
 
 FloatArray = NDArray[np.float64]
-SOLVE_STATES = 1000
-"""Up to this many states, linear systems are solved directly."""
+Ties = Literal["first", "uniform"]
+"""What a policy does where several actions are optimal: it takes the first, or all with equal probability."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """An optimal policy and its values."""
-
-    policy: FloatArray
-    """Deterministic policy as probabilities, [S, A]; among equally good actions the first."""
+    """Optimal values and all optimal actions of an MDP, each certified for its state."""
 
     values: FloatArray
     """Optimal value of every state, [S]."""
 
-    error_bound: float
-    """|values - optimal values| <= error_bound for every state."""
+    action_values: FloatArray
+    """Optimal value of every action, [S, A]; -inf for an action without samples in an estimated MDP."""
+
+    action_errors: FloatArray
+    """|action_values - exact action values| <= action_errors, [S, A], rounding of the MDP's numbers included."""
+
+    optimal_actions: NDArray[np.bool_]
+    """Whether an action is optimal or cannot be told apart from an optimal one by its certified value, [S, A]."""
+
+    @property
+    def error_bound(self) -> float:
+        """|values - exact optimal values| <= error_bound for every state."""
+        return float(self.action_errors[self.optimal_actions].max())
+
+    @property
+    def tied_states(self) -> NDArray[np.bool_]:
+        """Whether a state has several optimal actions, or several that cannot be told apart, [S]."""
+        return np.asarray(self.optimal_actions.sum(axis=1) > 1)
+
+    @property
+    def policy(self) -> FloatArray:
+        """The policy that takes the first optimal action, [S, A]; rounding does not change the choice between ties."""
+        return np.asarray(np.eye(self.optimal_actions.shape[1])[self.optimal_actions.argmax(axis=1)])
+
+    @property
+    def uniform_policy(self) -> FloatArray:
+        """The policy that takes all optimal actions with equal probability, [S, A]."""
+        return np.asarray(self.optimal_actions / self.optimal_actions.sum(axis=1, keepdims=True))
 
 
-def policy_iteration(mdp: FiniteMDP, discount: float, *, tolerance: float = 1e-9) -> Plan:
-    """Computes an optimal policy and its values by policy iteration.
+def policy_iteration(mdp: FiniteMDP, discount: float) -> Plan:
+    """Computes the optimal values and all optimal actions by policy iteration.
 
     V(s) = max_a R(s, a) + discount * sum_s' P(s' | s, a) V(s')
 
-    Each improvement of the policy is followed by its exact evaluation, so few are needed even near discount 1. Actions
-    whose values differ by less than the tolerance count as equally good; the first of them is taken.
+    Each action value has a certified error of its own, which shrinks with the values around it: far from a sparse
+    reward, actions are told apart by values of 1e-19 as they are by values of 1 next to it. Actions whose intervals
+    (value - error, value + error) overlap with that of the best one count as optimal.
 
     Args:
         mdp: the MDP.
         discount: in [0, 1).
-        tolerance: certified error of the values, relative to the largest reward; > 0.
     """
     check_discount(discount)
-    check_tolerance(tolerance)
-    values, greedy = np.zeros(mdp.n_states), np.full(mdp.n_states, -1)
-    scale = float(np.abs(mdp.rewards).max()) or 1.0
-    floor = 512 * 2.0**-53 * scale / (1 - discount) ** 2
-    while True:
-        quality = mdp.rewards + discount * (mdp.transitions @ values).reshape(mdp.n_states, mdp.n_actions)
-        best = quality.max(axis=1)
-        choice = np.argmax(quality >= best[:, None] - tolerance * scale, axis=1)
-        error = float(np.abs(best - values).max()) / (1 - discount) + floor
-        last, greedy = greedy, np.argmax(quality, axis=1)
-        # A policy that is greedy for its own values is optimal, whatever rounding error is left.
-        if error <= max(tolerance * scale, 2 * floor) or np.array_equal(greedy, last):
-            return Plan(np.eye(mdp.n_actions)[choice], best, error)
-        values = policy_values(mdp, greedy, discount)
+    check_mdp("mdp", mdp)
+    rewards = np.where(mdp.available, mdp.rewards, -np.inf)
+    found = optimal_action_values(mdp.transitions, rewards, float(discount))
+    return Plan(found.values.max(axis=1), found.values, found.errors, found.optimal)
 
 
-def optimal_policy(mdp: FiniteMDP, discount: float) -> FloatArray:
-    """The optimal policy as probabilities [S, A]; among equally good actions the first."""
-    return policy_iteration(mdp, discount).policy
+def optimal_policy(mdp: FiniteMDP, discount: float, *, ties: Ties = "first") -> FloatArray:
+    """The optimal policy as probabilities [S, A].
+
+    Args:
+        mdp: the MDP.
+        discount: in [0, 1).
+        ties: "first" takes the first optimal action of each state, "uniform" all with equal probability.
+    """
+    if ties not in ("first", "uniform"):
+        raise unknown_name("ties", ties, ("first", "uniform"))
+    plan = policy_iteration(mdp, discount)
+    return plan.policy if ties == "first" else plan.uniform_policy
 
 
-def given_or_optimal(policy: ArrayLike | None, mdp: FiniteMDP, discount: float) -> FloatArray:
-    """A given policy, checked, or the optimal one if it is None."""
+@dataclass(frozen=True, eq=False)
+class PolicyChoice:
+    """A policy that a metric uses."""
+
+    weights: FloatArray
+    """The policy, [S, A]."""
+
+    tied_states: int
+    """The number of states in which an optimal policy chose between several optimal actions; 0 for given policies."""
+
+
+def choose_policy(policy: ArrayLike | str | None, mdp: FiniteMDP, discount: float) -> PolicyChoice:
+    """A given policy, checked, or an optimal one for None, "optimal" or "optimal-uniform"."""
     check_discount(discount)
-    return optimal_policy(mdp, discount) if policy is None else check_policy(policy, mdp)
+    if policy is not None and not isinstance(policy, str):
+        return PolicyChoice(check_policy(policy, mdp), 0)
+    if policy not in (None, "optimal", "optimal-uniform"):
+        raise unknown_name("policy", policy, ("optimal", "optimal-uniform"))
+    plan = policy_iteration(mdp, discount)
+    weights = plan.uniform_policy if policy == "optimal-uniform" else plan.policy
+    return PolicyChoice(weights, int(plan.tied_states.sum()))
 
 
 def policy_values(mdp: FiniteMDP, policy: ArrayLike, discount: float) -> FloatArray:
@@ -83,17 +125,4 @@ def discounted_sums(chain: Chain, amounts: FloatArray, discount: float) -> Float
     check_discount(discount)
     size = chain.n_states
     rows = scipy.sparse.csr_array((chain.probability, chain.next_state, chain.pointer), shape=(size, size))
-    if size > SOLVE_STATES:  # the factors of a large random chain are dense; plain iteration needs little memory
-        return _iterated(rows, amounts, discount)
-    system = scipy.sparse.csc_array(scipy.sparse.eye_array(size) - discount * rows)
-    return np.atleast_1d(scipy.sparse.linalg.spsolve(system, amounts))
-
-
-def _iterated(rows: scipy.sparse.csr_array, amounts: FloatArray, discount: float) -> FloatArray:
-    values = np.zeros(len(amounts))
-    scale = max(float(np.abs(amounts).max()), np.finfo(float).tiny)
-    while True:
-        image = amounts + discount * (rows @ values)
-        if np.abs(image - values).max() <= 1e-14 * scale / (1 - discount):
-            return np.asarray(image)
-        values = image
+    return discounted_solution(rows, amounts, float(discount))

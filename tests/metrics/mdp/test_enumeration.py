@@ -1,0 +1,74 @@
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from pisces.errors import UserError
+from pisces.metrics import FiniteMDP, bisimulation_metric, policy_iteration
+
+
+class Walk(gymnasium.Env):
+    """A line of cells; the right end pays and ends. `noise` makes steps random, `growing` never repeats a state."""
+
+    action_space = spaces.Discrete(2)
+    observation_space = spaces.Dict({"place": spaces.Box(-100, 100, (1,), int)})
+
+    def __init__(self, noise=False, growing=False):
+        self.place, self.noise, self.growing = 0, noise, growing
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        return self.seen(), {}
+
+    def step(self, action):
+        move = 2 * action - 1
+        if self.noise and self.np_random.random() < 0.5:
+            move = 0
+        self.place = self.place + 1 if self.growing else max(0, self.place + move)
+        ended = not self.growing and self.place == 4
+        return self.seen(), float(ended), ended, False, {}
+
+    def seen(self):
+        return {"place": np.array([self.place])}
+
+
+def test_a_walk_by_hand():
+    mdp = FiniteMDP.enumerate(Walk())
+    assert (mdp.n_states, mdp.n_actions) == (5, 2)
+    np.testing.assert_array_equal(mdp.transitions.toarray().argmax(axis=1), [0, 1, 0, 2, 1, 3, 2, 4, 4, 4])
+    np.testing.assert_allclose(policy_iteration(mdp, 0.9).values, [0.729, 0.81, 0.9, 1, 0])
+    assert mdp.observations[2]["place"][0] == 2
+    assert mdp.observations[4] is None
+    limited = FiniteMDP.enumerate(gymnasium.wrappers.TimeLimit(Walk(), 2))
+    np.testing.assert_array_equal(limited.transitions.toarray(), mdp.transitions.toarray())
+    parity = FiniteMDP.enumerate(Walk(growing=True), key=lambda seen: int(seen["place"][0]) % 3)
+    np.testing.assert_array_equal(parity.transitions.toarray().argmax(axis=1), [1, 1, 2, 2, 0, 0])
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CliffWalking-v1"])
+def test_search_agrees_with_the_table(name):
+    environment = gymnasium.make(name, is_slippery=False)
+    table, found = FiniteMDP.from_gymnasium(environment), FiniteMDP.enumerate(environment)
+    states = np.array([int(seen) for seen in found.observations[:-1]])
+    values = policy_iteration(table, 0.9).values
+    np.testing.assert_allclose(policy_iteration(found, 0.9).values[:-1], values[states], atol=1e-9)
+    between = bisimulation_metric(found, table, discount=0.9).distance
+    np.testing.assert_allclose(between[np.arange(len(states)), states], 0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: FiniteMDP.enumerate(Walk(growing=True), max_states=20), "more than 20 states; raise max_states"),
+        (lambda: FiniteMDP.enumerate(Walk(noise=True)), "must be deterministic"),
+        (lambda: FiniteMDP.enumerate(gymnasium.make("Pendulum-v1")), "Discrete action space"),
+        (lambda: FiniteMDP.enumerate("FrozenLake-v1"), "a Gymnasium environment, got str"),
+        (lambda: FiniteMDP.enumerate(Walk(), key=3), "key must be a function"),
+        (lambda: FiniteMDP.enumerate(Walk(), key=lambda seen: [1]), "something hashable"),
+        (lambda: FiniteMDP.enumerate(Walk(), max_states=0), "max_states must be"),
+    ],
+)
+def test_bad_input(call, words):
+    with pytest.raises(UserError, match=words):
+        call()

@@ -1,6 +1,7 @@
 """Exact metrics of finite MDPs against public implementations at equal certified error 1e-6, and its growth.
 
-python benchmarks/markov_metrics.py            (a) public loops, (b) ot-markov-distances, (c) growth, (d) structure
+python benchmarks/markov_metrics.py            (a) public loops, (b) ot-markov-distances, (c) growth, (d) structure,
+                                               (e) dense, deterministic, near discount 1, requested pairs, threads
 python benchmarks/markov_metrics.py --large    10,000 states, alone
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
+import markov_cases
 from pisces.metrics import FiniteMDP, MetricResult, policy_similarity_metric, total_variation
 
 KINDS = ("random", "ring", "sticky", "two components", "ties", "deterministic")
@@ -54,8 +56,8 @@ def make_chain(kind: str, states: int, support: int, seed: int = 0) -> tuple[Fin
     return FiniteMDP([chain] * ACTIONS, np.zeros((states, ACTIONS))), policy
 
 
-def solve(mdp: FiniteMDP, policy: np.ndarray, discount: float) -> MetricResult:
-    return policy_similarity_metric(mdp, discount=discount, policy_x=policy, tolerance=TOLERANCE)
+def solve(mdp: FiniteMDP, policy: np.ndarray, discount: float, threads: int | None = None) -> MetricResult:
+    return policy_similarity_metric(mdp, discount=discount, policy_x=policy, tolerance=TOLERANCE, threads=threads)
 
 
 def timed(function: Callable[[], object], repeats: int = 1) -> tuple[float, float]:
@@ -169,6 +171,20 @@ def structure() -> None:
             print(f"        discount {discount}, {kind}: {child('one', kind, 1000, 4, discount)}", flush=True)
 
 
+def cases() -> None:
+    print("(e) beyond sparse random chains; CPU seconds of both sides in one process")
+    markov_cases.dense()
+    markov_cases.transports()
+    markov_cases.deterministic()
+    markov_cases.random_walks()
+    print("    requested pairs: 10 of a grid of 40,000 states, discount 0.9, in a fresh process")
+    for name, slip in (("deterministic", 0.0), ("slippery", 0.2)):
+        print(f"        {name}: {child('pairs', slip)}", flush=True)
+    print("    threads: random chain of 1000 states, support 4, discount 0.99")
+    for threads in (1, 2):
+        print(f"        {threads}: {child('one', 'random', 1000, 4, 0.99, threads)}", flush=True)
+
+
 def child(*arguments: object, environment: dict[str, str] | None = None) -> str:
     command = [sys.executable, str(Path(__file__).resolve()), "--child", *map(str, arguments)]
     run = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **(environment or {})})
@@ -187,12 +203,15 @@ def run_child(arguments: list[str]) -> None:
         clock, busy = timed(lambda: solve(mdp, policy, 0.9))
         print(f"{clock:.2f} s ({busy:.2f} s of CPU time)")
         return
+    if arguments[0] == "pairs":
+        print(f"{markov_cases.requested_pairs(float(arguments[1]))}, {peak_memory():.0f} MB")
+        return
     kind, (states, support), discount = arguments[1], map(int, arguments[2:4]), float(arguments[4])
     small, small_policy = make_chain("random", 40, support)
     solve(small, small_policy, 0.9)
     mdp, policy = make_chain(kind, states, support)
     start, busy = time.perf_counter(), time.process_time()
-    result = solve(mdp, policy, discount)
+    result = solve(mdp, policy, discount, int(arguments[5]) if len(arguments) > 5 else None)
     seconds, busy = time.perf_counter() - start, time.process_time() - busy
     print(
         f"{seconds:.2f} s ({busy:.2f} s of CPU time), {peak_memory():.0f} MB, {result.iterations} rounds, "
@@ -205,7 +224,7 @@ def main() -> None:
     parser.add_argument(
         "--large", action="store_true", help="run 10,000 states, support 4, discount 0.9 and nothing else"
     )
-    parser.add_argument("--parts", default="afbcd", help="which parts to run; f: first calls")
+    parser.add_argument("--parts", default="afbcde", help="which parts to run; f: first calls")
     parser.add_argument("--child", nargs="*", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -222,6 +241,7 @@ def main() -> None:
         "b": against_ot_markov_distances,
         "c": growth,
         "d": structure,
+        "e": cases,
     }
     for part in options.parts:
         parts[part]()

@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_mdps import policy_rows, random_mdp, random_policy
 
@@ -12,9 +12,7 @@ from pisces.metrics import (
     FiniteMDP,
     mico_distance,
     pi_bisimulation_metric,
-    policy_similarity_metric,
     reward_difference,
-    sinkhorn_metric,
 )
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -44,40 +42,9 @@ def test_mico_bounds_pi_bisimulation_from_above(seed):
     assert np.diagonal(loose).max() > 0
 
 
-@given(SEEDS, st.sampled_from([0.0, 0.7, 0.9]), st.sampled_from([0.3, 0.01]))
-@settings(max_examples=15)
-def test_sinkhorn_bounds_hold(seed, discount, regularization):
-    rng = np.random.default_rng(seed)
-    x, y = random_mdp(rng, 5, support=3), random_mdp(rng, 4, support=2, decimals=1)
-    policy_x, policy_y = random_policy(rng, x), random_policy(rng, y)
-    exact = policy_similarity_metric(
-        x, y, discount=discount, policy_x=policy_x, policy_y=policy_y, tolerance=1e-9
-    ).distance
-    rough = sinkhorn_metric(
-        x, y, discount=discount, policy_x=policy_x, policy_y=policy_y, regularization=regularization
-    )
-    assert np.abs(rough.distance - exact).max() <= rough.error_bound + 1e-9
-
-
-def test_less_regularization_certifies_a_smaller_error():
-    rng = np.random.default_rng(0)
-    x = random_mdp(rng, 8, support=4)
-    policy = random_policy(rng, x)
-    errors = [
-        sinkhorn_metric(
-            x, discount=0.5, policy_x=policy, tolerance=1e-4, regularization=strength, steps=1000
-        ).error_bound
-        for strength in (0.5, 0.05, 0.005)
-    ]
-    assert errors[0] > errors[1] > errors[2]
-    assert errors[2] < 0.05
-
-
 def test_bad_input():
     mdp = random_mdp(np.random.default_rng(0), 3)
     policy = np.full((3, 2), 0.5)
-    with pytest.raises(UserError, match="regularization > 0"):
-        sinkhorn_metric(mdp, discount=0.9, policy_x=policy, regularization=0.0)
     with pytest.raises(UserError, match="tolerance"):
         mico_distance(mdp, discount=0.9, policy_x=policy, tolerance=0.0)
 
@@ -93,34 +60,6 @@ def test_costs_that_are_not_numbers_are_explained():
     mdp = FiniteMDP(np.eye(2)[:, None, :], np.ones((2, 1)))
     with pytest.raises(UserError, match="finite costs"):
         mico_distance(mdp, discount=0.9, cost=lambda x, y: np.full((2, 2), np.nan))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_sinkhorn_is_of_use_with_uneven_next_states(seed):
-    # Marginals that are not multiples of each other leave rounding where nothing is missing.
-    rng = np.random.default_rng(seed)
-    rows = np.zeros((12, 1, 12))
-    for state in range(12):
-        rows[state, 0, rng.choice(12, 3, replace=False)] = rng.dirichlet(np.ones(3))
-    mdp, policy = FiniteMDP(rows, rng.random((12, 1))), np.ones((12, 1))
-
-    def cost(x, y):
-        return reward_difference(mdp.rewards[:, 0], mdp.rewards[:, 0])
-
-    result = sinkhorn_metric(mdp, discount=0.9, policy_x=policy, cost=cost)
-    exact = policy_similarity_metric(mdp, discount=0.9, policy_x=policy, cost=cost).distance
-    assert np.abs(result.distance - exact).max() <= result.error_bound + 1e-6
-    assert result.error_bound < 0.5
-
-
-@pytest.mark.parametrize("tolerance", [0.0, np.nan])
-def test_sinkhorn_checks_its_tolerance_and_cost(tolerance):
-    mdp, policy = FiniteMDP(np.ones((1, 1, 1)), np.ones((1, 1))), np.ones((1, 1))
-    with pytest.raises(UserError, match="tolerance must be > 0"):
-        sinkhorn_metric(mdp, discount=0.9, policy_x=policy, tolerance=tolerance)
-    for wrong, message in ((np.full((1, 1), np.nan), "finite costs"), (np.zeros((2, 1)), "of shape")):
-        with pytest.raises(UserError, match=message):
-            sinkhorn_metric(mdp, discount=0.9, policy_x=policy, cost=lambda x, y, wrong=wrong: wrong)
 
 
 def test_bounds_hold_for_rewards_with_a_large_common_part():
@@ -141,13 +80,3 @@ def test_the_smallest_tolerance_that_is_named_is_accepted():
             metric(x, y, discount=0.99, tolerance=1e-300)
         named = float(str(error.value).split("at least ")[1].split(",")[0])
         assert metric(x, y, discount=0.99, tolerance=named).error_bound <= named
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [({"device": "no-such-device"}, "a device that torch can use"), ({"steps": 2.5}, "steps, sweeps >= 1")],
-)
-def test_what_the_approximate_solver_cannot_use_is_explained(arguments, message):
-    mdp = FiniteMDP(np.full((2, 1, 2), 0.5), np.zeros((2, 1)))
-    with pytest.raises(UserError, match=message):
-        sinkhorn_metric(mdp, discount=0.5, **arguments)

@@ -99,7 +99,7 @@ def test_the_average_cost_is_the_limit():
         (networkx.Graph([(0, 1, {"weight": "much"})]), {"labels": [0, 1]}, "edge weights must be"),
         (networkx.Graph([(0, 1)]), {"labels": "color"}, "node 0 has no attribute 'color'"),
         (np.eye(2), {"labels": "color"}, "names a node attribute"),
-        (np.eye(2), {"labels": [0, 1, 2]}, "cost of shape"),
+        (np.eye(2), {"labels": [0, 1, 2]}, "one label per state, 2 and 2, got 3 and 3"),
         (np.eye(2), {"labels": 3}, "one per state"),
         (np.eye(2), {"labels": [{}, {}]}, "hashable"),
         (np.eye(2), {"labels": [np.nan, 1.0]}, "finite"),

@@ -20,7 +20,6 @@ from pisces.metrics.mdp.finite_mdp import FiniteMDP
 from pisces.metrics.mdp.planning import Plan, optimal_policy, policy_iteration, policy_values
 from pisces.metrics.mico import mico_distance
 from pisces.metrics.sequence import sequence_metric
-from pisces.metrics.sinkhorn import sinkhorn_metric
 from pisces.metrics.trajectory import behavior_cost, trajectory_metric
 from pisces.metrics.transfer import (
     Neighbors,
@@ -70,7 +69,6 @@ __all__ = [
     "quotient_mdp",
     "reward_difference",
     "sequence_metric",
-    "sinkhorn_metric",
     "total_variation",
     "trajectory_metric",
     "transfer_bound",

@@ -11,9 +11,10 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError, unknown_name
-from pisces.metrics.exact.chain import Rows, reduce_chain
+from pisces.metrics.exact.chain import Rows
 from pisces.metrics.exact.metrics import bisimulation_metric, pi_bisimulation_metric, policy_similarity_metric
 from pisces.metrics.exact.problem import MetricResult
+from pisces.metrics.exact.reduction import reduce_chain
 from pisces.metrics.mdp.bellman import solve_bellman
 from pisces.metrics.mdp.finite_mdp import FiniteMDP, check_mdp
 from pisces.metrics.mdp.planning import Plan, discounted_sums, policy_iteration

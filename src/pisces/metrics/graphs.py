@@ -43,12 +43,6 @@ def is_graph(chain: Any) -> bool:
     return all(hasattr(chain, name) for name in ("nodes", "edges", "is_directed", "adj"))
 
 
-def label_costs(labels: Any, chains: tuple[Any, Any]) -> NDArray[np.float64]:
-    """Returns the cost of every pair of states by their labels, [n, m]; see `state_features`."""
-    cost, first, second = state_features(labels, chains)
-    return cost(first, second)
-
-
 def state_features(labels: Any, chains: tuple[Any, Any]) -> tuple[Cost, NDArray[Any], NDArray[Any]]:
     """Returns a cost and the features of the states of both chains that it compares.
 

@@ -171,7 +171,7 @@ def approximation_bound(
         result = policy_similarity_metric(
             mdp, discount=discount, policy_x=exact, policy_y=other, cost=cost, tolerance=tolerance, pairs=diagonal
         )
-        terms.append(np.diagonal(result.distance) + result.error_bound)
+        terms.append(result.distance + result.error_bound)
     return np.asarray(terms[0][:, None] + terms[1][None, :])
 
 
@@ -219,11 +219,13 @@ def augmentation_invariance(
         tolerance=tolerance,
         pairs=pairs,
     )
-    return np.asarray(result.distance[pairs[:, 0], pairs[:, 1]])
+    return result.distance
 
 
 def _check_distance(distance: ArrayLike | MetricResult) -> FloatArray:
     matrix = distance.distance if isinstance(distance, MetricResult) else as_reals("distances", distance)
+    if matrix.ndim == 1 and isinstance(distance, MetricResult):
+        raise UserError(f"expected distances [n, m], got those of {len(matrix)} pairs; leave out pairs=... to get all")
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise UserError(f"expected distances [n, m] with n, m >= 1, got shape {matrix.shape}")
     _check_compared(matrix, axis=0)

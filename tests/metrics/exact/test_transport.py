@@ -53,8 +53,27 @@ def test_wide_transports(shape):
     assert result.value == pytest.approx(ot.emd2(p, q, cost), abs=1e-10)
 
 
-def test_many_ties_do_not_cycle():
-    size = 30
+@pytest.mark.parametrize("size", [66, 150, 400])
+@pytest.mark.parametrize("kind", ["random", "plane", "ties", "negative"])
+def test_wide_transports_are_optimal_by_their_potentials(size, kind):
+    rng = np.random.default_rng(size)
+    p, q = rng.dirichlet(np.ones(size)), rng.dirichlet(np.ones(size - 1))
+    points = rng.random((size, 2)), rng.random((size - 1, 2))
+    cost = {
+        "random": rng.random((size, size - 1)),
+        "plane": np.linalg.norm(points[0][:, None] - points[1][None], axis=-1),
+        "ties": rng.integers(0, 3, (size, size - 1)).astype(float),
+        "negative": rng.normal(size=(size, size - 1)),
+    }[kind]
+    if kind == "ties":
+        p, q = np.full(size, 1 / size), np.full(size - 1, 1 / (size - 1))
+    result = optimal_transport(cost, p, q)
+    check_coupling(result, cost, p, q)
+    assert result.value == pytest.approx(ot.emd2(p, q, cost, numItermax=10**7), abs=1e-10)
+
+
+@pytest.mark.parametrize("size", [30, 90])
+def test_many_ties_do_not_cycle(size):
     cost = np.abs(np.arange(size)[:, None] - np.arange(size)[None]) % 3.0
     uniform = np.full(size, 1 / size)
     assert optimal_transport(cost, uniform, uniform).value == pytest.approx(0, abs=1e-12)

@@ -27,8 +27,9 @@ def _nearest(test_position: int, train_position: int, discount: float) -> tuple[
     """For each walking state of the test task, the distance to the nearest training state and that state's action."""
     test, train = jumping_mdp(test_position), jumping_mdp(train_position)
     states = np.arange(train.mdp.n_states)
-    pairs = np.stack([np.tile(states, len(test.floor)), np.repeat(test.floor, len(states))], axis=1)
-    distance = bisimulation_metric(train.mdp, test.mdp, discount=discount, pairs=pairs).distance[:, test.floor]
+    pairs = np.stack([np.repeat(states, len(test.floor)), np.tile(test.floor, len(states))], axis=1)
+    distance = bisimulation_metric(train.mdp, test.mdp, discount=discount, pairs=pairs).distance
+    distance = distance.reshape(len(states), len(test.floor))
     actions = optimal_policy(train.mdp, discount).argmax(axis=1)
     nearest = distance.argmin(axis=0)
     return distance[nearest, np.arange(len(test.floor))], actions[nearest]

@@ -57,4 +57,4 @@ def episode_bisimulation(task_x: JumpingTask, task_y: JumpingTask, discount: flo
     x, y = jumping_mdp(task_x.obstacle_position), jumping_mdp(task_y.obstacle_position)
     pairs = np.stack([np.repeat(x.episode, len(y.episode)), np.tile(y.episode, len(x.episode))], axis=1)
     distance = bisimulation_metric(x.mdp, y.mdp, discount=discount, pairs=pairs).distance
-    return distance[np.ix_(x.episode, y.episode)]
+    return distance.reshape(len(x.episode), len(y.episode))

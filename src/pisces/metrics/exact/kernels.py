@@ -13,7 +13,8 @@ import numba
 import numpy as np
 
 from pisces.metrics.exact.records import Place, Scratch
-from pisces.metrics.exact.transport_kernels import COLUMN, DEMAND, MASS, POTENTIAL, ROW, SUPPLY, solve_pair, start_basis
+from pisces.metrics.exact.simplex.basis import COLUMN, DEMAND, MASS, POTENTIAL, ROW, SUPPLY, TREE_ROWS, start_basis
+from pisces.metrics.exact.simplex.solve import solve_pair
 
 QUICK_CELLS = 64
 """Transports with at most this many cells, and rows and columns together, are first checked with bit masks."""
@@ -72,7 +73,7 @@ def improve(span, problem, couplings, settings, distance, image):  # type: ignor
 def _scratch(x_pointer, y_pointer):  # type: ignore[no-untyped-def]
     widest_x, widest_y = widest_row(x_pointer), widest_row(y_pointer)
     both = widest_x + widest_y
-    return Scratch(np.empty((widest_x, widest_y)), np.empty((7, both), np.int64), np.empty((5, both)))
+    return Scratch(np.empty((widest_x, widest_y)), np.empty((TREE_ROWS, both), np.int64), np.empty((5, both)))
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -250,3 +251,31 @@ def widest_row(pointer):  # type: ignore[no-untyped-def]
     for row in range(len(pointer) - 1):
         widest = max(widest, pointer[row + 1] - pointer[row])
     return widest
+
+
+@numba.njit(cache=True, nogil=True)
+def coupling_cells(problem, couplings, target, mass):  # type: ignore[no-untyped-def]
+    """Lists the next pairs of the chosen coupling of every pair, as i * m + j or -1, and their masses, [P, widest].
+
+    Args:
+        problem: a `Problem`.
+        couplings: `Couplings`.
+        target: the next pairs; unused entries are -1.
+        mass: their masses.
+    """
+    actions, shift = problem.n_actions, couplings.shift
+    x, y, m = problem.x, problem.y, (len(problem.y.pointer) - 1) // problem.n_actions
+    for k in range(len(problem.first)):
+        action = np.int64(couplings.best[k])
+        a, b = np.int64(problem.first[k]) * actions + action, np.int64(problem.second[k]) * actions + action
+        base, used = np.int64(couplings.offset[k * actions + action]), 0
+        for e in range(base, base + x.pointer[a + 1] - x.pointer[a] + y.pointer[b + 1] - y.pointer[b] - 1):
+            cell = np.int64(couplings.cells[e])
+            i = x.next_state[x.pointer[a] + (cell >> shift)]
+            j = y.next_state[y.pointer[b] + (cell & ((1 << shift) - 1))]
+            if problem.symmetric:
+                i, j = min(i, j), max(i, j)
+            if couplings.mass[e] > 0.0 and not (problem.symmetric and i == j):
+                target[k, used], mass[k, used] = i * m + j, couplings.mass[e]
+                used += 1
+        target[k, used:] = -1

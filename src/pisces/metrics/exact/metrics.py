@@ -12,9 +12,10 @@ from pisces.errors import UserError
 from pisces.metrics.costs import Cost, reward_difference, total_variation
 from pisces.metrics.definition import MetricDefinition
 from pisces.metrics.exact.chain import markov_chain
-from pisces.metrics.exact.problem import MetricResult, Options, check_cost, cost_table, solve_chains
-from pisces.metrics.exact.solver import Progress
-from pisces.metrics.graphs import Sinks, label_costs, transition_matrix
+from pisces.metrics.exact.pair_costs import FeatureCosts, MatrixCosts
+from pisces.metrics.exact.problem import Costs, MetricResult, Options, check_cost, solve_chains
+from pisces.metrics.exact.records import Progress
+from pisces.metrics.graphs import Sinks, state_features, transition_matrix
 from pisces.metrics.mdp.finite_mdp import FiniteMDP, reward_rounding
 from pisces.metrics.sampling import action_sampling_error, policy_sampling_error
 from pisces.metrics.setting import (
@@ -61,12 +62,12 @@ def policy_similarity_metric(
         cost: cost of every pair of policy rows, e.g. total variation; it need not be symmetric or a metric.
         tolerance: the solver stops when the certified error is at most this; 1e-6 if both tolerances are None.
         relative_tolerance: the same relative to the largest distance.
-        pairs: only these pairs [k, 2] of states, and the pairs that they reach, are solved.
+        pairs: only these pairs [k, 2] of states are solved, and what they need; the result's distances are [k] then.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
         progress: called after each round with (rounds, certified error).
 
     Returns:
-        Distances [n, m] with a certified error.
+        Distances [n, m], or [k] of the pairs given, with a certified error.
     """
     check_options(pairs, threads, cost)
     accuracy = Accuracy(tolerance, relative_tolerance)
@@ -76,7 +77,7 @@ def policy_similarity_metric(
 
     def solve(target: float) -> MetricResult:
         options = Options(discount, target, pairs, threads, progress)
-        return solve_chains(chain_x, chain_y, lambda: [cost_table(costs, *setting.policies)], options)
+        return solve_chains(chain_x, chain_y, FeatureCosts(costs, [setting.policies]), options)
 
     result = accuracy.solve(solve, 1.0, discount)
     return replace(
@@ -116,12 +117,12 @@ def pi_bisimulation_metric(
         tolerance: the solver stops when the certified error is at most this; 1e-6 times the largest difference of
             rewards if both tolerances are None.
         relative_tolerance: the same relative to the largest distance.
-        pairs: only these pairs [k, 2] of states, and the pairs that they reach, are solved.
+        pairs: only these pairs [k, 2] of states are solved, and what they need; the result's distances are [k] then.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
         progress: called after each round with (rounds, certified error).
 
     Returns:
-        Distances [n, m] with a certified error.
+        Distances [n, m], or [k] of the pairs given, with a certified error.
     """
     check_options(pairs, threads, cost)
     accuracy = Accuracy(tolerance, relative_tolerance)
@@ -131,7 +132,7 @@ def pi_bisimulation_metric(
 
     def solve(target: float) -> MetricResult:
         options = Options(discount, target, pairs, threads, progress)
-        return solve_chains(chain_x, chain_y, lambda: [cost_table(costs, *setting.rewards)], options, rounding)
+        return solve_chains(chain_x, chain_y, FeatureCosts(costs, [setting.rewards]), options, rounding)
 
     result = accuracy.solve(solve, reward_scale(setting.mdp_x, setting.mdp_y, cost), discount)
     return replace(
@@ -167,12 +168,12 @@ def bisimulation_metric(
         tolerance: the solver stops when the certified error is at most this; 1e-6 times the largest difference of
             rewards if both tolerances are None.
         relative_tolerance: the same relative to the largest distance.
-        pairs: only these pairs [k, 2] of states, and the pairs that they reach, are solved.
+        pairs: only these pairs [k, 2] of states are solved, and what they need; the result's distances are [k] then.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
         progress: called after each round with (rounds, certified error).
 
     Returns:
-        Distances [n, m] with a certified error.
+        Distances [n, m], or [k] of the pairs given, with a certified error.
     """
     check_options(pairs, threads, cost)
     accuracy = Accuracy(tolerance, relative_tolerance)
@@ -186,7 +187,7 @@ def bisimulation_metric(
 
     def solve(target: float) -> MetricResult:
         options = Options(discount, target, pairs, threads, progress)
-        return solve_chains(chain_x, chain_y, lambda: [cost_table(costs, x, y) for x, y in rewards], options)
+        return solve_chains(chain_x, chain_y, FeatureCosts(costs, rewards), options)
 
     result = accuracy.solve(solve, reward_scale(mdp_x, mdp_y, cost), discount)
     states = (mdp_x.n_states, mdp_y.n_states)
@@ -231,27 +232,25 @@ def chain_metric(
         tolerance: the solver stops when the certified error is at most this; 1e-6 times the largest cost if both
             tolerances are None.
         relative_tolerance: the same relative to the largest distance.
-        pairs: only these pairs [k, 2] of states, and the pairs that they reach, are solved.
+        pairs: only these pairs [k, 2] of states are solved, and what they need; the result's distances are [k] then.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
         progress: called after each round with (rounds, certified error).
 
     Returns:
-        Distances [n, m] with a certified error.
+        Distances [n, m], or [k] of the pairs given, with a certified error.
     """
     check_options(pairs, threads, reward_difference)
     accuracy = Accuracy(tolerance, relative_tolerance)
     chain_x = markov_chain(transition_matrix("P", P, sinks))
     chain_y = chain_x if Q is None else markov_chain(transition_matrix("Q", Q, sinks))
     shape = (chain_x.n_states, chain_y.n_states)
-    if (cost is None) == (labels is None):
-        raise UserError("pass either cost [n, m] or labels")
-    costs = check_cost(as_reals("cost", cost) if labels is None else label_costs(labels, (P, Q)), shape)
+    costs = _chain_costs(cost, labels, (P, Q), shape)
 
     def solve(target: float) -> MetricResult:
-        return solve_chains(chain_x, chain_y, lambda: [costs], Options(discount, target, pairs, threads, progress))
+        return solve_chains(chain_x, chain_y, costs, Options(discount, target, pairs, threads, progress))
 
     check_discount(discount)
-    result = accuracy.solve(solve, float(np.abs(costs).max()), discount)
+    result = accuracy.solve(solve, max(abs(bound) for bound in costs.bounds()), discount)
     return replace(
         result,
         definition=MetricDefinition(
@@ -260,13 +259,12 @@ def chain_metric(
     )
 
 
-def resolve_policies(
-    mdp_x: FiniteMDP,
-    mdp_y: FiniteMDP | None,
-    policy_x: Policy,
-    policy_y: Policy,
-    discount: float,
-) -> tuple[FiniteMDP, FloatArray, FloatArray]:
-    """Returns the second MDP and both policies; one array twice if the MDP and the policy are the same."""
-    setting = resolve(mdp_x, mdp_y, policy_x, policy_y, discount)
-    return setting.mdp_y, *setting.policies
+def _chain_costs(cost: ArrayLike | None, labels: Any, chains: tuple[Any, Any], shape: tuple[int, int]) -> Costs:
+    if (cost is None) == (labels is None):
+        raise UserError("pass either cost [n, m] or labels")
+    if labels is None:
+        return MatrixCosts(check_cost(as_reals("cost", cost), shape))
+    compared, first, second = state_features(labels, chains)
+    if (len(first), len(second)) != shape:
+        raise UserError(f"expected one label per state, {shape[0]} and {shape[1]}, got {len(first)} and {len(second)}")
+    return FeatureCosts(compared, [(first, second)])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,15 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost
 from pisces.metrics.definition import MetricDefinition, SamplingError
-from pisces.metrics.exact.chain import Chain, Reduction, reduce_chain
-from pisces.metrics.exact.pairs import Pairs, all_pairs, reached_pairs
-from pisces.metrics.exact.solver import Progress, Solver
-from pisces.metrics.exact.workers import Workers
+from pisces.metrics.exact.chain import Chain, IndexArray, IntArray
+from pisces.metrics.exact.deterministic import is_deterministic, solve_all
+from pisces.metrics.exact.pairs import all_pairs
+from pisces.metrics.exact.records import Progress
+from pisces.metrics.exact.reduction import reduce_chain
+from pisces.metrics.exact.requested.solve import solve_requested
+from pisces.metrics.exact.solver import Solver
+from pisces.metrics.exact.workers import CHUNK, Workers
 from pisces.validation import check_discount, check_tolerance
 
 FloatArray = NDArray[np.float64]
-CHUNK = 1 << 17
-"""Number of pairs per call into compiled code; Python can be interrupted between calls."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +30,13 @@ class MetricResult:
     """Distances between the states of two MDPs, with a certified error."""
 
     distance: FloatArray
-    """The distance of every pair of states, [n, m]; NaN for pairs that were neither requested nor reached."""
+    """The distance of every pair of states, [n, m], or of the pairs that were requested, [k]."""
 
     error_bound: float
     """|distance - exact distance| <= error_bound for every pair, rounding included."""
 
     iterations: int
-    """The number of times that all transports (for MICo and Sinkhorn, the whole matrix) were solved."""
+    """The number of times that all transports (for MICo, the whole matrix) were solved."""
 
     definition: MetricDefinition | None = None
     """The metric, discount, MDPs and policies that the distances belong to."""
@@ -53,7 +56,7 @@ class Options:
     """The solver stops when the certified error is at most this."""
 
     pairs: ArrayLike | None
-    """Only these pairs [k, 2] of states, and the pairs that they reach, are solved; None for all."""
+    """Only these pairs [k, 2] of states, and what they need, are solved; None for all."""
 
     threads: int | None
     """Number of threads; None for all cores, at most 8."""
@@ -68,31 +71,64 @@ class Options:
             raise UserError(f"progress must be a function of (rounds, error), got {self.progress!r}")
 
 
+class Costs(Protocol):
+    """The costs of a problem; see `pair_costs`."""
+
+    def tables(self) -> list[FloatArray]:
+        """The cost of every pair of states, [n, m] for every action."""
+
+    def of_pairs(self, first: IndexArray, second: IndexArray) -> FloatArray:
+        """The cost of every listed pair and action, [k, A]."""
+
+    def bounds(self) -> tuple[float, float]:
+        """A lower and an upper bound of all costs."""
+
+    def symmetric(self) -> bool:
+        """Whether cost(i, j) = cost(j, i) >= 0 and cost(i, i) = 0 are known to hold within one chain."""
+
+    def landmarks(self) -> list[tuple[FloatArray, FloatArray]]:
+        """The costs between every state, [n, A] and [m, A], and some features; none if they may break the triangle."""
+
+
 def solve_chains(
-    chain_x: Chain,
-    chain_y: Chain,
-    costs: Callable[[], Sequence[FloatArray]],
-    options: Options,
-    cost_rounding: float = 0.0,
+    chain_x: Chain, chain_y: Chain, costs: Costs, options: Options, cost_rounding: float = 0.0
 ) -> MetricResult:
-    """Solves d(x, y) = max_a costs()[a][x, y] + discount * W1(d)(chain_x(. | x, a), chain_y(. | y, a)).
+    """Solves d(x, y) = max_a costs[a][x, y] + discount * W1(d)(chain_x(. | x, a), chain_y(. | y, a)).
 
     Args:
         chain_x: the first chain, n states; the same object as `chain_y` for distances within one chain.
         chain_y: the second chain, m states.
-        costs: returns the cost of every pair of states, [n, m] for every action; called once, so that the tables are
-            freed before the solver needs memory.
+        costs: the costs of pairs of states.
         options: discount, tolerance and the like.
         cost_rounding: the largest rounding error in the costs.
     """
-    tables = costs()
-    symmetric = chain_x is chain_y and _is_symmetric(tables)
+    if options.pairs is not None:
+        requested = _check_pairs(options.pairs, (chain_x.n_states, chain_y.n_states))
+        solution = solve_requested(chain_x, chain_y, costs, requested, options, cost_rounding)
+        return MetricResult(solution.values, solution.error, solution.rounds)
+    tables = costs.tables()
+    symmetric = chain_x is chain_y and is_symmetric(tables)
+    if is_deterministic(chain_x) and is_deterministic(chain_y):
+        matrix, solution = solve_all(chain_x, chain_y, tables, symmetric, options, cost_rounding)
+        return MetricResult(matrix, solution.error, solution.rounds)
+    return _solve_matrix(chain_x, chain_y, tables, symmetric, options, cost_rounding)
+
+
+def _solve_matrix(
+    chain_x: Chain,
+    chain_y: Chain,
+    tables: list[FloatArray],
+    symmetric: bool,
+    options: Options,
+    cost_rounding: float,
+) -> MetricResult:
     x = reduce_chain(chain_x, tables)
     y = x if symmetric else reduce_chain(chain_y, [table.T for table in tables])
-    pairs = _pairs_to_solve(x, y, options.pairs, symmetric)
+    pairs = all_pairs(x.chain.n_states, y.chain.n_states, symmetric)
     chosen = (x.member[pairs.first], y.member[pairs.second])
     packed = np.stack([table[chosen] for table in tables], axis=1).ravel()
-    del tables, chosen  # large compared to what the solver needs
+    tables.clear()  # large compared to what the solver needs
+    del chosen
     with Workers(options.threads, CHUNK) as workers:
         solver = Solver(x.chain, y.chain, pairs, packed, float(options.discount), workers)
         solver.cost_rounding = cost_rounding
@@ -118,20 +154,17 @@ def check_cost(cost: ArrayLike, shape: tuple[int, int]) -> FloatArray:
     return table
 
 
-def _is_symmetric(tables: Sequence[FloatArray]) -> bool:
-    # Half the pairs suffice only if d(i, j) = d(j, i) and d(i, i) = 0, which these three properties imply.
+def is_symmetric(tables: Sequence[FloatArray]) -> bool:
+    """Whether half the pairs suffice: d(i, j) = d(j, i) and d(i, i) = 0, which three properties of the costs imply."""
     return all(
         not table.diagonal().any() and bool((table >= 0).all()) and np.array_equal(table, table.T) for table in tables
     )
 
 
-def _pairs_to_solve(x: Reduction, y: Reduction, requested: ArrayLike | None, symmetric: bool) -> Pairs:
-    if requested is None:
-        return all_pairs(x.chain.n_states, y.chain.n_states, symmetric)
+def _check_pairs(requested: ArrayLike, shape: tuple[int, int]) -> IntArray:
     pairs = np.asarray(requested)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
         raise UserError(f"expected pairs of states as integers [k, 2], got {pairs.dtype} {list(pairs.shape)}")
-    if pairs.size and (pairs.min() < 0 or (pairs.max(axis=0) >= (len(x.class_of), len(y.class_of))).any()):
-        raise UserError(f"expected states below {len(x.class_of)} and {len(y.class_of)}, got {pairs.max(axis=0)}")
-    classes = np.stack([x.class_of[pairs[:, 0]], y.class_of[pairs[:, 1]]], axis=1)
-    return reached_pairs(x.chain, y.chain, classes, symmetric)
+    if pairs.size and (pairs.min() < 0 or (pairs.max(axis=0) >= shape).any()):
+        raise UserError(f"expected states below {shape[0]} and {shape[1]}, got {pairs.max(axis=0)}")
+    return pairs.astype(np.int64)

@@ -1,15 +1,41 @@
-"""Records of arrays that the compiled loops of the metric solver take."""
+"""Records of arrays that the compiled loops of the metric solver take, and what solvers return."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pisces.errors import UserError
 from pisces.metrics.exact.chain import FloatArray, Rows
 
+Progress = Callable[[int, float], None]
+"""Called after each round with the number of rounds and the error certified by it."""
+
 UnsignedArray = NDArray[np.unsignedinteger[Any]]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Distances of the listed pairs, with a certified error."""
+
+    values: FloatArray
+    """Distance of every listed pair, [P]."""
+
+    error: float
+    """|distance - exact distance| <= error for every listed pair."""
+
+    rounds: int
+    """The number of times that all transports were solved."""
+
+
+def check_reachable(change: float, hidden: float, error: float, tolerance: float) -> None:
+    """Raises if the last change is within the rounding error, so that no further round can help."""
+    if change <= hidden:
+        raise UserError(f"expected a tolerance of at least {1.1 * error:.1e}, the rounding error here, got {tolerance}")
 
 
 class Problem(NamedTuple):
@@ -81,7 +107,7 @@ class Place(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory for one transport; see `transport_kernels`."""
+    """Memory for one transport; see `simplex`."""
 
     table: FloatArray
     """The distances between the next states."""

@@ -10,21 +10,17 @@ the number of threads.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from pisces.errors import UserError
 from pisces.metrics.exact import kernels
-from pisces.metrics.exact.chain import MASS_UNIT, Chain, FloatArray
+from pisces.metrics.exact.chain import Chain, FloatArray
+from pisces.metrics.exact.factoring import solve_couplings
 from pisces.metrics.exact.mixing import Mixer
 from pisces.metrics.exact.pairs import Pairs
-from pisces.metrics.exact.records import Couplings, Problem, Round
+from pisces.metrics.exact.records import Couplings, Problem, Progress, Round, Solution, check_reachable
+from pisces.metrics.exact.reduction import MASS_UNIT
 from pisces.metrics.exact.workers import Workers
-
-Progress = Callable[[int, float], None]
-"""Called after each round with the number of rounds and the error certified by it."""
 
 SHARE_SIZE = 1 << 15
 """Number of pairs from which the work is split into two shares."""
@@ -36,22 +32,16 @@ MIXING_DEPTH = 5
 """Largest number of steps that the mixing stores."""
 SWEEPS_UNMIXED = 2
 """Gauss-Seidel sweeps between two exchanges of values if no steps are stored; one otherwise."""
+FACTOR_AFTER = 30
+"""Number of steps after which the linear system is factored, if it is small enough."""
+FACTOR_AGAIN = 12
+"""The same, once factors have solved a system."""
+FACTOR_PAIRS = 1 << 18
+"""Largest number of pairs for which it is."""
+STALE_ROUNDS = 6
+"""Rounds without a smaller error after which value iteration takes over; one if there are several actions."""
 ACCURACY = 0.03
 """Relaxation stops when it moves distances by less than this share of the last round's change."""
-
-
-@dataclass(frozen=True)
-class Solution:
-    """Distances of the listed pairs, with a certified error."""
-
-    values: FloatArray
-    """Distance of every listed pair, [P]."""
-
-    error: float
-    """|distance - exact distance| <= error for every listed pair."""
-
-    rounds: int
-    """The number of times that all transports were solved."""
 
 
 REDUCED_COST = 1e-14
@@ -81,14 +71,14 @@ class Solver:
         self.cost_rounding = 0.0
         """The largest rounding error in the costs."""
         self._values, self._image, self._frozen = np.zeros(count), np.empty(count), np.zeros(count)
-        self._drift = 0.0
+        self._drift, self._patience = 0.0, FACTOR_AFTER
         depth = min(MIXING_DEPTH, MIXING_ENTRIES // max(1, count))
         self._mixer, self._sweeps = Mixer(count, depth), 1 if depth else SWEEPS_UNMIXED
 
     def solve(self, tolerance: float, progress: Progress | None) -> Solution:
         """Runs rounds until the certified error is at most `tolerance`."""
         self._first_round()
-        rounds, best, plain, patience = 1, np.inf, 0, 1
+        rounds, best, plain, patience, stale = 1, np.inf, 0, 1, 0
         while True:
             change = self._round()
             rounds += 1
@@ -98,12 +88,11 @@ class Solver:
                 progress(rounds, error)
             if error <= tolerance:
                 return Solution(self._image, error, rounds)
-            if change <= hidden:
-                raise UserError(
-                    f"expected a tolerance of at least {1.1 * error:.1e}, the rounding error here, got {tolerance}"
-                )
-            if change > self._problem.discount * best:  # policy iteration made no progress; value iteration always does
-                plain, patience = patience, 2 * patience
+            check_reachable(change, hidden, error, tolerance)
+            # Without a maximum, distances fall from round to round even when the largest change does not.
+            stale = stale + 1 if change > self._problem.discount * best else 0
+            if stale >= (STALE_ROUNDS if self._problem.n_actions == 1 else 1):
+                plain, patience, stale = patience, 2 * patience, 0
             best = min(best, change)
             self._values, self._image = self._image, self._values
             if plain:
@@ -131,7 +120,7 @@ class Solver:
 
         self._workers.run(work, range(len(self._cuts) - 1))
         self._values, self._image = self._image, self._values
-        self._relax(0.02 * float(kernels.largest(self._values)))
+        self._relax(0.02 * float(kernels.largest(self._values)), FACTOR_AFTER)
 
     def _round(self) -> float:
         matrix, slack = self._matrices[0], REDUCED_COST * float(kernels.largest(self._values))
@@ -146,7 +135,7 @@ class Solver:
 
         return max(self._workers.run(work, list(self._workers.chunks(0, len(self._pairs)))), default=0.0)
 
-    def _relax(self, target: float) -> None:
+    def _relax(self, target: float, limit: int | None = None) -> None:
         def work(share: int) -> None:
             matrix, low, high = self._matrices[share], self._cuts[share], self._cuts[share + 1]
             self._scatter(matrix)
@@ -163,19 +152,20 @@ class Solver:
                 self._values, self._image = self._image, self._values
             else:
                 self._mixer.mix(self._values, self._image, moved)
-            if moved <= target:
+            if moved <= target or step == limit:
                 return
+            if step == self._patience and len(self._pairs) <= FACTOR_PAIRS:
+                if solve_couplings(self._problem, self._couplings, self._values):
+                    self._patience = FACTOR_AGAIN
+                    return
+                self._mixer.reset()
 
     def _scatter(self, matrix: FloatArray) -> None:
         kernels.scatter(self._problem, self._values, matrix)
 
     def matrix(self, values: FloatArray) -> FloatArray:
-        """Returns the distances as a matrix; pairs that were not requested are NaN."""
+        """Returns the distances as a matrix; all pairs must be listed."""
         matrix = self._matrices[0]
-        if not self._pairs.complete:
-            matrix[:] = np.nan
-            if self._pairs.symmetric:
-                np.fill_diagonal(matrix, 0.0)
         kernels.scatter(self._problem, values, matrix)
         return matrix
 

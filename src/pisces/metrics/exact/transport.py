@@ -2,7 +2,7 @@
 
 W(C; p, q) = min over couplings M >= 0 with row sums p and column sums q of sum_rc M[r, c] C[r, c].
 
-The metric solver calls the functions of `transport_kernels` directly; this module solves one problem at a time.
+The metric solver calls the functions of `simplex` directly; this module solves one problem at a time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
-from pisces.metrics.exact.transport_kernels import COLUMN, DEMAND, MASS, ROW, SUPPLY, solve_pair, start_basis
+from pisces.metrics.exact.simplex.basis import COLUMN, DEMAND, MASS, ROW, SUPPLY, TREE_ROWS, start_basis
+from pisces.metrics.exact.simplex.solve import solve_pair
 from pisces.validation import as_reals
 
 FloatArray = NDArray[np.float64]
@@ -72,7 +73,7 @@ def _check_problem(costs: FloatArray, p: FloatArray, q: FloatArray) -> None:
 @numba.njit(cache=True, nogil=True)
 def _solve_once(cost: FloatArray, p: FloatArray, q: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     kx, ky = cost.shape
-    tree, flow = np.empty((7, kx + ky), np.int64), np.empty((5, kx + ky))
+    tree, flow = np.empty((TREE_ROWS, kx + ky), np.int64), np.empty((5, kx + ky))
     flow[SUPPLY, :kx], flow[DEMAND, :ky] = p, q
     start_basis(cost, kx, ky, tree, flow)
     solve_pair(cost, kx, ky, tree, flow, 1e-14 * np.abs(cost).max())

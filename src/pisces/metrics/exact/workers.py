@@ -11,6 +11,9 @@ from typing import Self, TypeVar
 
 from pisces.errors import UserError
 
+CHUNK = 1 << 17
+"""Number of pairs per call into compiled code; Python can be interrupted between calls."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

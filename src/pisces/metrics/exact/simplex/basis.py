@@ -4,7 +4,7 @@ All work on a basis: kx + ky - 1 cells (r, c) that form a spanning tree of rows 
 touches one node that earlier cells have reached (the first cell's row counts as reached). The marginals of a pair of
 states never change between rounds, so its last basis stays feasible and starts the next solve.
 
-A problem lives in three arrays, whose rows the constants below name: cost [kx, ky] or larger, `tree` [7, kx + ky] of
+A problem lives in three arrays, whose rows the constants below name: cost [kx, ky] or larger, `tree` [10, kx + ky] of
 integers and `flow` [5, kx + ky] of floats. Nodes are rows 0..kx - 1 and then columns. (Whole arrays rather than views
 of them: every view costs two atomic reference counts.)
 """
@@ -14,28 +14,15 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-ROW, COLUMN, FIRST, PARENT, VIA, DEPTH, ORDER = range(7)
-"""Of `tree`: cells' rows and columns; nodes' first cell, parent, cell to the parent, depth; order of cells."""
+ROW, COLUMN, FIRST, PARENT, VIA, DEPTH, ORDER, NEXT, LAST, CHILD = range(10)
+"""Of `tree`: cells' rows and columns; nodes' first cell, parent, cell to the parent, depth; order of cells; nodes' next
+and last sibling and first child."""
+TREE_ROWS = 10
 MASS, POTENTIAL, NEED, SUPPLY, DEMAND = range(5)
 """Of `flow`: cells' masses; nodes' potentials and open mass; the marginals of rows and of columns."""
 
 BLAND_AFTER = 20
 """Pivots per row and column after which Bland's rule replaces the steepest pivot, so that pivots cannot cycle."""
-SORT_LIMIT = 64
-"""Longest side for which a 2 x n transport is solved by sorting rather than by pivots."""
-SCAN_LIMIT = 64
-"""Rows and columns up to which a basis is ordered by scanning with bit masks rather than by breadth-first search."""
-
-
-@numba.njit(cache=True, nogil=True)
-def solve_pair(cost, kx, ky, tree, flow, slack):  # type: ignore[no-untyped-def]
-    """Makes a feasible basis optimal for `cost` by the cheapest exact way; returns whether the basis changed."""
-    if kx == 1 or ky == 1:
-        return False
-    if (kx == 2 and ky <= SORT_LIMIT) or (ky == 2 and kx <= SORT_LIMIT):
-        solve_two(cost, kx, ky, tree, flow)
-        return True
-    return solve_basis(cost, kx, ky, tree, flow, slack) > 0
 
 
 @numba.njit(cache=True, nogil=True)
@@ -65,29 +52,8 @@ def start_basis(cost, kx, ky, tree, flow):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def solve_basis(cost, kx, ky, tree, flow, slack):  # type: ignore[no-untyped-def]
-    """Pivots a basis until no reduced cost is below -slack; returns the number of pivots."""
-    pivots = 0
-    while True:
-        if kx + ky <= SCAN_LIMIT:
-            _span(cost, kx, ky, tree, flow)
-        else:
-            _order(kx, ky, tree, flow)
-            _potentials(cost, kx, ky, tree, flow)
-        bland = pivots > BLAND_AFTER * (kx + ky)
-        r, c = _entering(cost, kx, ky, flow, slack, bland)
-        if r < 0:
-            break
-        _pivot(r, c, kx, tree, flow, bland)
-        pivots += 1
-    if pivots:
-        _balance(kx, ky, tree, flow)
-    return pivots
-
-
-@numba.njit(cache=True, nogil=True)
-def _span(cost, kx, ky, tree, flow):  # type: ignore[no-untyped-def]
-    # Orders the cells and computes parents, depths and potentials in one scan of a list that is nearly in order.
+def span_basis(cost, kx, ky, tree, flow):  # type: ignore[no-untyped-def]
+    """Orders the cells of a small basis, with parents, depths and potentials, in one scan of a nearly ordered list."""
     one = np.uint64(1)
     root = tree[ROW, 0]
     flow[POTENTIAL, root], tree[DEPTH, root], reached = 0.0, 0, one << np.uint64(root)
@@ -110,8 +76,8 @@ def _span(cost, kx, ky, tree, flow):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _order(kx, ky, tree, flow):  # type: ignore[no-untyped-def]
-    # Sorts the cells breadth first from row 0 in O(kx + ky); lists of cells per node start at FIRST and are linked.
+def order_basis(kx, ky, tree, flow):  # type: ignore[no-untyped-def]
+    """Sorts the cells breadth first from row 0 in O(kx + ky); lists of cells per node start at FIRST and are linked."""
     cells, next_in_row, next_in_column, queue = kx + ky - 1, PARENT, VIA, DEPTH
     for node in range(kx + ky):
         tree[FIRST, node] = -1
@@ -140,8 +106,8 @@ def _order(kx, ky, tree, flow):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _potentials(cost, kx, ky, tree, flow):  # type: ignore[no-untyped-def]
-    # potential[row] + potential[column] = cost on the cells of an ordered basis, with parents and depths.
+def set_potentials(cost, kx, ky, tree, flow):  # type: ignore[no-untyped-def]
+    """Sets potential[row] + potential[column] = cost on the cells of an ordered basis, with parents and depths."""
     for node in range(kx + ky):
         tree[FIRST, node] = 0
     root = tree[ROW, 0]
@@ -155,7 +121,8 @@ def _potentials(cost, kx, ky, tree, flow):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _entering(cost, kx, ky, flow, slack, bland):  # type: ignore[no-untyped-def]
+def entering_cell(cost, kx, ky, flow, slack, bland):  # type: ignore[no-untyped-def]
+    """Returns the cell with the most negative reduced cost (Bland: the first below -slack), or -1, -1."""
     best, row, column = -slack, -1, -1
     for r in range(kx):
         u = flow[POTENTIAL, r]
@@ -169,16 +136,18 @@ def _entering(cost, kx, ky, flow, slack, bland):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _pivot(r, c, kx, tree, flow, bland):  # type: ignore[no-untyped-def]
+def pivot(r, c, kx, tree, flow, bland):  # type: ignore[no-untyped-def]
+    """Moves mass along the cycle of an entering cell; returns the cell that left and if on the row's side."""
     # The cycle runs from row r to column c through the tree; its cells lose and gain mass in turn, from either end.
-    theta, leaving, a, b, sign_a, sign_b = np.inf, -1, r, kx + c, -1, -1
+    theta, leaving, a, b, sign_a, sign_b, from_row = np.inf, -1, r, kx + c, -1, -1, False
     while a != b:
-        if tree[DEPTH, a] >= tree[DEPTH, b]:
+        of_row = tree[DEPTH, a] >= tree[DEPTH, b]
+        if of_row:
             e, losing, a, sign_a = tree[VIA, a], sign_a < 0, tree[PARENT, a], -sign_a
         else:
             e, losing, b, sign_b = tree[VIA, b], sign_b < 0, tree[PARENT, b], -sign_b
         if losing and (flow[MASS, e] < theta or (bland and flow[MASS, e] == theta and _before(e, leaving, tree))):
-            theta, leaving = flow[MASS, e], e
+            theta, leaving, from_row = flow[MASS, e], e, of_row
     a, b, sign_a, sign_b = r, kx + c, -1, -1
     while a != b:
         if tree[DEPTH, a] >= tree[DEPTH, b]:
@@ -188,6 +157,7 @@ def _pivot(r, c, kx, tree, flow, bland):  # type: ignore[no-untyped-def]
             flow[MASS, tree[VIA, b]] += sign_b * theta
             b, sign_b = tree[PARENT, b], -sign_b
     tree[ROW, leaving], tree[COLUMN, leaving], flow[MASS, leaving] = r, c, theta
+    return leaving, from_row
 
 
 @numba.njit(cache=True, nogil=True)
@@ -198,8 +168,8 @@ def _before(e, other, tree):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _balance(kx, ky, tree, flow):  # type: ignore[no-untyped-def]
-    # Recomputes the masses of an ordered basis from the marginals, leaves first, so that rounding can't add up.
+def balance(kx, ky, tree, flow):  # type: ignore[no-untyped-def]
+    """Recomputes the masses of an ordered basis from the marginals, leaves first, so that rounding cannot add up."""
     for r in range(kx):
         flow[NEED, r] = flow[SUPPLY, r]
     for c in range(ky):

@@ -1,0 +1,1 @@
+"""The transportation simplex, compiled."""

@@ -30,15 +30,18 @@ gl:  ## Install Debian's libraries for drawing without a screen, if they are mis
 demo: $(STAMP)  ## Train with and without policy similarity embeddings and write demo/report.html
 	$(BIN)/pisces demo --out demo
 
-reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds, half an hour), then its tables and figures
+reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds; half an hour on two cores, then an hour on one), then its tables and figures
 	$(BIN)/pisces sweep lqr --workers 2 --out results
 	$(BIN)/python studies/lqr_ablation.py --workers 2 --out results
 	$(BIN)/python studies/lqr_moments.py --out results
+	$(BIN)/python studies/lqr_curves.py --out results
 	$(BIN)/python studies/lqr_figures.py results docs/images
 	$(MAKE) readme
 
 reproduce-jumping: $(STAMP)  ## Train everything behind the jumping task's tables (a day on two cores), then the tables
 	$(BIN)/python studies/jumping_study.py --workers 2 --out results
+	$(BIN)/python studies/jumping_epsilon.py --out results
+	$(BIN)/python studies/jumping_random_grid.py --out results
 	$(MAKE) readme
 
 reproduce-distracting: $(STAMP)  ## Train Table 3 with the `cpu` preset (a day on two cores), then the tables

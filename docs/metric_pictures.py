@@ -11,7 +11,15 @@ import numpy as np
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from pisces.metrics import FiniteMDP, bisimulation_metric, optimal_policy, policy_similarity_metric
+from pisces.metrics import (
+    FiniteMDP,
+    bisimulation_metric,
+    optimal_policy,
+    pi_bisimulation_metric,
+    policy_divergence,
+    policy_similarity_metric,
+    transfer_policy,
+)
 
 IMAGES = Path(__file__).parent / "images"
 DISCOUNT = 0.99
@@ -63,7 +71,41 @@ def taxi() -> None:
     figure.savefig(IMAGES / "taxi.png", dpi=110)
 
 
+def loops(*rewards: tuple[float, float]) -> FiniteMDP:
+    """States that both actions leave as they are: one row of rewards each."""
+    return FiniteMDP(np.stack([np.eye(len(rewards))] * 2, axis=1), np.array(rewards))
+
+
+def theorem_1() -> None:
+    """Theorem 1 with three metrics, over the size of the rewards: why it holds for PSM only."""
+    discount, rewards = 0.9, np.logspace(-3, 0, 13)
+    metrics = {
+        "PSM": policy_similarity_metric,
+        "π*-bisimulation": pi_bisimulation_metric,
+        "bisimulation": bisimulation_metric,
+    }
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained", sharey=True)
+    for axis, (name, metric) in zip(axes, metrics.items(), strict=True):
+        sides = []
+        for reward in rewards:
+            x, y = loops((reward, 0.0), (0.0, 3 * reward)), loops((0.0, reward))
+            policy_x, policy_y = (optimal_policy(mdp, discount) for mdp in (x, y))
+            distance = metric(x, y, discount=discount).distance
+            divergence = policy_divergence(y, transfer_policy(distance, policy_x), policy_y, discount)[0]
+            sides.append((divergence, (1 + discount) / (1 - discount) * distance.min()))
+        left, right = np.transpose(sides)
+        axis.plot(rewards, left, color="black", marker="o", label="divergence of the transferred policy")
+        axis.plot(rewards, right, color="tab:orange", label="Theorem 1's right side")
+        axis.fill_between(rewards, left, right, where=(left > right).tolist(), color="tab:red", alpha=0.2)
+        axis.set(xscale="log", xlabel="reward r", title=name, yscale="symlog")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].plot([], [], color="tab:red", alpha=0.3, linewidth=8, label="violated")
+    axes[0].legend(frameon=False, fontsize=8, loc="upper left")
+    figure.savefig(IMAGES / "theorem_1.png", dpi=110)
+
+
 if __name__ == "__main__":
     IMAGES.mkdir(exist_ok=True)
     frozen_lake()
     taxi()
+    theorem_1()

@@ -14,7 +14,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from distracting_ablation import ablation_table as distracting_ablation
+from jumping_epsilon import epsilon_metric_table
+from jumping_random_grid import random_grid_table
 from jumping_tables import SECTIONS
+from lqr_curves import ipo_table
 from lqr_tables import ablation_table, moments_table, sparsity_table
 from pisces.experiments.crossing.tables import crossing_table
 from pisces.experiments.distracting.tables import alignment_markdown, distracting_markdown, plain_markdown
@@ -44,7 +47,12 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
     **{name: ("jumping", section) for name, section in SECTIONS.items()},
 }
 """Name -> experiment and function of its runs."""
-MEASURED: Mapping[str, Callable[[Path], str]] = {"lqr_moments": moments_table}
+MEASURED: Mapping[str, Callable[[Path], str]] = {
+    "lqr_ipo": ipo_table,
+    "lqr_moments": moments_table,
+    "jumping_epsilon_metric": epsilon_metric_table,
+    "jumping_random_grid": random_grid_table,
+}
 """Tables of what is not a run: of files below the results."""
 
 PICTURED = ("randconv", "randconv+pse")

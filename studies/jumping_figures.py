@@ -1,7 +1,4 @@
-"""Figures of the jumping study: ``python studies/jumping_figures.py results docs/images [RUNS ...]``.
-
-The embeddings need trained agents, which results/ omits: they are drawn only from further folders of runs.
-"""
+"""Figures of the jumping study: ``python studies/jumping_figures.py results docs/images``."""
 
 from __future__ import annotations
 
@@ -13,7 +10,8 @@ from textwrap import fill
 import numpy as np
 from matplotlib.figure import Figure
 
-from pisces.experiments.jumping.report.embeddings import embed_run, embedding_figure
+from jumping_embeddings import embeddings_figure
+from pisces.experiments.jumping.report.embeddings import has_umap
 from pisces.experiments.jumping.report.figures import banded_curves, by_grid, color_bars, epsilon_curve, middle_run
 from pisces.experiments.jumping.report.tables import GRIDS, METHOD_NAMES, cell_of, color_series, epsilon_scores
 from pisces.experiments.jumping.report.task_figures import metric_maps, randconv_samples
@@ -25,8 +23,6 @@ Groups = Mapping[tuple[str, str], Sequence[StoredRun]]
 CURVES = ("dropout+l2", "pse", "randconv", "randconv+pi-bisimulation", "randconv+pse", "pse-tuned", "randconv+shift")
 """Not pse-tuned-5, whose curve is that of five agents one after another."""
 SOLVED_ROWS = (*CURVES[:-1], "pse-tuned-5", "randconv+shift")
-EMBEDDED = ("randconv+pse", "randconv+psm-l2", "randconv+pi-bisimulation-cme")
-"""PSEs, then one with the other embedding and one with the other metric (Fig. 5)."""
 
 
 def study_groups(runs: Sequence[StoredRun]) -> Groups:
@@ -76,32 +72,17 @@ def study_figures(runs: Sequence[StoredRun]) -> dict[str, Figure]:
     return figures
 
 
-def agents_figure(roots: Sequence[Path]) -> Figure | None:
-    """How three agents embed the states of optimal episodes (Fig. 5); None if one of them is not there."""
-    runs = read_runs(roots, all_experiments()).of("jumping")
-    chosen = []
-    for method in EMBEDDED:
-        own = [run for run in runs if cell_of(run.config) == (method, "wide", False, 0.0) and run.has_checkpoint]
-        if not own:
-            return None
-        chosen.append((own[0].label, embed_run(own[0], "umap")))
-    return embedding_figure(chosen)
-
-
-def main(arguments: list[str]) -> None:
-    """Draws from the results in a folder (the first argument) into another (the second)."""
-    figures = study_figures(read_runs([Path(arguments[0])], all_experiments()).of("jumping"))
-    if len(arguments) > 2:
-        agents = agents_figure([Path(name) for name in arguments[2:]])
-        if agents is None:
-            print(f"no embeddings drawn: that takes trained agents of {', '.join(EMBEDDED)} in the folders of runs")
-        else:
-            figures["jumping_embeddings"] = agents
-    folder = Path(arguments[1])
-    folder.mkdir(parents=True, exist_ok=True)
+def main(results: Path, images: Path) -> None:
+    """Draws from the results in a folder into another."""
+    figures = study_figures(read_runs([results], all_experiments()).of("jumping"))
+    if not has_umap():
+        print("no embeddings drawn: that needs an extra, pip install '.[report]'")
+    elif embeddings := embeddings_figure(results):
+        figures["jumping_embeddings"] = embeddings
+    images.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
-        figure.savefig(folder / f"{name}.png", dpi=90)
+        figure.savefig(images / f"{name}.png", dpi=90)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*map(Path, sys.argv[1:3]))

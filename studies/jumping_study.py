@@ -89,7 +89,12 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
         # What the ideal metric gives, beside PSM.
         Batch(("randconv+true",)),
     ),
-    "table2": (Batch(("randconv+psm-cme", "randconv+psm-l2", "randconv+pi-bisimulation-cme")),),
+    "table2": (
+        Batch(("randconv+psm-cme", "randconv+psm-l2", "randconv+pi-bisimulation-cme")),
+        # With an end that pays nothing; one seed of the CME, whose positives and weights are the same.
+        Batch(("randconv+pi-bisimulation",), changes={"metric": "pi-bisimulation-end"}),
+        Batch(("randconv+pi-bisimulation-cme",), seeds="0", changes={"metric": "pi-bisimulation-end"}),
+    ),
     "colors": (
         Batch(("dropout+l2", "pse", "randconv", "randconv+pse"), seeds="0-2", colors=True),
         COLORS_WITH_TABLE_1,
@@ -104,6 +109,8 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
         Batch(("randconv+pse",), seeds="0-2", epsilons=(0.0, 0.5)),
         # One seed, to show that a whole training run is the same.
         Batch(("randconv+pse",), seeds="0", epsilons=(0.4,)),
+        # With the policies' own transitions the weights of the loss differ; at 0.5 the metric is zero either way.
+        Batch(("randconv+pse",), seeds="0-2", epsilons=(0.1, 0.2, 0.3, 0.4), changes={"metric": "psm-mdp"}),
     ),
     "passthrough": (
         Batch(("randconv",), changes={"passthrough_per": "run"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from lqr_curves import norm_figure, read_curves
 from lqr_tables import ablation_figure
 from pisces.experiments.lqr.figures import error_bars, weight_columns
 from pisces.experiments.registry import all_experiments
@@ -19,6 +20,8 @@ def main(results: Path, images: Path) -> None:
     images.mkdir(parents=True, exist_ok=True)
     for name, draw in DRAWINGS.items():
         draw(runs).savefig(images / f"{name}.png", dpi=110)
+    if read_curves(results):
+        norm_figure(results).savefig(images / "lqr_norms.png", dpi=110)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ from pisces.metrics import (
     FiniteMDP,
     approximation_bound,
     augmentation_invariance,
+    bisimulation_metric,
     nearest_neighbors,
     optimal_policy,
+    pi_bisimulation_metric,
     policy_divergence,
     policy_similarity_metric,
     transfer_bound,
@@ -30,6 +32,34 @@ def test_theorem_1(seed, discount, tolerance):
     )
     divergence = policy_divergence(y, transfer_policy(result, policy_x), policy_y, discount)
     assert (divergence <= transfer_bound(result, discount) + 1e-9).all()
+
+
+def loops(*rewards):
+    """States that every action leaves as they are: one row of rewards each."""
+    states = np.eye(len(rewards))
+    return FiniteMDP(np.stack([states] * len(rewards[0]), axis=1), np.array(rewards))
+
+
+@pytest.mark.parametrize("metric", [pi_bisimulation_metric, bisimulation_metric])
+@pytest.mark.parametrize("discount", [0.5, 0.9])
+def test_theorem_1_does_not_hold_for_bisimulation(metric, discount):
+    """Rewards rate the state with the wrong action as nearest, and no factor of their distance bounds the divergence.
+
+    In x0 the first action pays, in x1 the second one pays three times as much, in y the second one pays.
+    """
+    for reward in (0.1, 1e-3, 1e-6):
+        x, y = loops((reward, 0.0), (0.0, 3 * reward)), loops((0.0, reward))
+        policy_x, policy_y = (optimal_policy(mdp, discount) for mdp in (x, y))
+        distance = metric(x, y, discount=discount, tolerance=1e-9).distance
+        nearest = reward / (1 - discount) if metric is bisimulation_metric else 0.0
+        np.testing.assert_allclose(distance[:, 0], [nearest, 2 * reward / (1 - discount)], atol=1e-8)
+        divergence = policy_divergence(y, transfer_policy(distance, policy_x), policy_y, discount)
+        np.testing.assert_allclose(divergence, 1 / (1 - discount))
+        # The theorem's right side with this metric goes to zero with the rewards; the divergence does not.
+        bound = (1 + discount) / (1 - discount) * distance.min()
+        assert bound < divergence or reward > (1 - discount) / (1 + discount)
+        similar = policy_similarity_metric(x, y, discount=discount)
+        np.testing.assert_array_equal(transfer_policy(similar, policy_x), policy_y)
 
 
 def test_zero_distance_transfers_the_optimal_policy():

@@ -3,7 +3,7 @@ from dataclasses import asdict
 from stored_runs import jumping_run
 
 import jumping_figures
-from jumping_figures import agents_figure, main, solved_matrix, study_figures, study_groups
+from jumping_figures import main, solved_matrix, study_figures, study_groups
 from pisces.envs.jumping import all_tasks, split_tasks
 
 
@@ -48,11 +48,8 @@ def test_figures_are_those_whose_runs_are_there(tmp_path, monkeypatch, capsys):
     assert not {"jumping_curves_random", "jumping_colors"} & set(figures)
     assert set(study_figures([])) == {"jumping_metrics", "jumping_randconv"}
     monkeypatch.setattr(jumping_figures, "study_figures", lambda runs: {"jumping_metrics": figures["jumping_solved"]})
+    monkeypatch.setattr(jumping_figures, "has_umap", lambda: False)
     (tmp_path / "jumping").mkdir()
-    main([str(tmp_path), str(tmp_path / "images"), str(tmp_path)])
+    main(tmp_path, tmp_path / "images")
     assert "no embeddings drawn" in capsys.readouterr().out
     assert [path.name for path in (tmp_path / "images").iterdir()] == ["jumping_metrics.png"]
-
-
-def test_embeddings_need_all_three_agents(tmp_path):
-    assert agents_figure([tmp_path]) is None

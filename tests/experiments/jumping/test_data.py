@@ -15,7 +15,9 @@ from pisces.experiments.jumping.data import (
     shifted_copies,
     task_metrics,
 )
+from pisces.experiments.jumping.mdp import jumping_mdp
 from pisces.experiments.jumping.tasks import is_solved, run_split
+from pisces.metrics import pi_bisimulation_metric
 
 SAME_AS_OPTIMAL = (0.1, 0.2, 0.3, 0.4)
 """Suboptimalities of the metric's policies with which training is that of optimal ones, bit for bit."""
@@ -42,6 +44,24 @@ def test_bisimulation_is_zero_at_equal_steps():
     assert distance[0, 20] > 1
 
 
+def test_bisimulation_with_an_end_is_that_of_the_mdps():
+    x, y = jumping_mdp(X.obstacle_position), jumping_mdp(Y.obstacle_position)
+    exact = pi_bisimulation_metric(x.mdp, y.mdp, discount=0.99).distance[np.ix_(x.episode, y.episode)]
+    ended = task_metrics([(X, Y)], "pi-bisimulation-end", 0.99)[0]
+    np.testing.assert_allclose(ended, exact, atol=1e-5)
+    # A lag of two steps: 101 against 1, then the end against 101; the last reward, repeated, costs 100 twice instead.
+    np.testing.assert_allclose(ended[55, 54], 100 + 0.99 * 101)
+    np.testing.assert_allclose(task_metrics([(X, Y)], "pi-bisimulation", 0.99)[0][55, 53], 100 + 0.99 * 100)
+
+
+def test_the_end_changes_distances_but_not_the_contrastive_loss():
+    """All nonzero distances are many times the scale, so positives and weights are the same in single precision."""
+    repeated, ended = (task_metrics([(X, Y)], name, 0.999)[0] for name in ("pi-bisimulation", "pi-bisimulation-end"))
+    np.testing.assert_array_equal(repeated.argmin(axis=1), ended.argmin(axis=1))
+    np.testing.assert_array_equal(*(-np.expm1(-d.astype(np.float32) / 0.01) for d in (repeated, ended)))
+    assert repeated.max() > 10 * ended.max()
+
+
 def test_true_similarity_is_the_difference_to_the_obstacle():
     distance = task_metrics([(X, Y)], "true", 0.99)[0]
     assert distance[3, 23] == 0
@@ -54,7 +74,7 @@ def test_suboptimal_policies_shrink_the_metric():
     np.testing.assert_allclose(task_metrics([(X, Y)], "psm", 0.99, 0.5)[0], 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("metric", ["psm", "pi-bisimulation", "true"])
+@pytest.mark.parametrize("metric", ["psm", "psm-mdp", "pi-bisimulation", "pi-bisimulation-end", "true"])
 def test_metric_of_a_pair_is_symmetric_and_the_same_with_copies(metric):
     tasks = run_split(make("pse"), "white").train[:4]
     pairs = episode_pairs(tasks, metric, 0.999, copies=3)

@@ -10,7 +10,7 @@ from pisces.validation import Count, Discount, Fraction, Interval, NonNegative, 
 
 Augmentation = Literal["none", "randconv"]
 Auxiliary = Literal["none", "contrastive", "l2"]
-Metric = Literal["psm", "pi-bisimulation", "true"]
+Metric = Literal["psm", "psm-mdp", "pi-bisimulation", "pi-bisimulation-end", "true"]
 Per = Literal["call", "run"]
 Schedule = Literal["exponential", "cosine"]
 Layout = Literal["images", "rows"]
@@ -58,7 +58,9 @@ class ImitationSettings:
     auxiliary: Auxiliary = "none"
     """The auxiliary loss: contrastive metric embeddings, or l2 embeddings of the representation."""
     metric: Metric = "psm"
-    """The metric to embed: policy similarity, pi*-bisimulation, or the true distance to the obstacle."""
+    """The metric to embed: policy similarity along the optimal episodes (psm) or on the whole MDPs, which differs for
+    suboptimal policies (psm-mdp); pi*-bisimulation, whose last state repeats its reward (pi-bisimulation, as App. I.1)
+    or is followed by an end that pays nothing (pi-bisimulation-end); or the true distance to the obstacle."""
     coefficient: NonNegative = 1.0
     """Weight of the auxiliary loss (alpha)."""
     temperature: Positive = 1.0

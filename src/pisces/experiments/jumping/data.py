@@ -24,9 +24,10 @@ from pisces.envs.jumping import (
 from pisces.envs.jumping.tasks import DECISIONS
 from pisces.errors import unknown_name
 from pisces.experiments.jumping.config import JumpingConfig
+from pisces.experiments.jumping.mdp import episode_similarity
 from pisces.experiments.jumping.policy import JumpingPolicy
 from pisces.experiments.jumping.tasks import deciding_states, run_colors, run_split
-from pisces.metrics import behavior_cost, l1_distance, reward_difference
+from pisces.metrics import behavior_cost, l1_distance, reward_difference, sequence_metric
 from pisces.metrics.trajectory import TrajectoryCost
 from pisces.pairs import TrajectoryPairs
 from pisces.trajectories import Trajectory
@@ -79,17 +80,25 @@ def episode_pairs(
 
     Args:
         tasks: the tasks to compare.
-        metric: "psm" compares epsilon-suboptimal policies, "pi-bisimulation" rewards, and "true" is the difference in
-            pixels of the distances to the obstacle, the feature that the tasks share.
-        discount: of "psm" and "pi-bisimulation".
+        metric: "psm" compares epsilon-suboptimal policies along the optimal episodes and "psm-mdp" on the whole MDPs,
+            "pi-bisimulation" compares rewards, the last of which repeats forever (App. I.1, arXiv:2101.05265), and
+            "pi-bisimulation-end" rewards that are zero after the end (Eq. 1 on the MDPs); "true" is the difference
+            in pixels of the distances to the obstacle, the feature that the tasks share.
+        discount: of all but "true".
         epsilon: probability of the other action in the policies.
         copies: how many versions of each episode the training data holds.
     """
     numbers = np.arange(len(tasks) * copies * DECISIONS).reshape(len(tasks), -1)
     ahead = np.array([[task.obstacle_position] for task in tasks]) - np.arange(copies * DECISIONS)
+
+    def task_of(episode: Trajectory) -> JumpingTask:
+        return tasks[int(episode.observations[0]) // numbers.shape[1]]
+
     costs: dict[str, TrajectoryCost] = {
         "psm": behavior_cost,
+        "psm-mdp": lambda x, y: episode_similarity(task_of(x), task_of(y), discount, epsilon),
         "pi-bisimulation": lambda x, y: reward_difference(_rewards(x), _rewards(y)),
+        "pi-bisimulation-end": lambda x, y: _ended_bisimulation(_rewards(x), _rewards(y), discount),
         "true": lambda x, y: l1_distance(ahead.take(x.observations), ahead.take(y.observations)),
     }
     if metric not in costs:
@@ -98,8 +107,9 @@ def episode_pairs(
         Trajectory(states[:DECISIONS], policies=_policies(task, epsilon), rewards=optimal_rewards(task))
         for states, task in zip(numbers, tasks, strict=True)
     ]
-    # The true distance compares single states, not what follows them.
-    return TrajectoryPairs(episodes, discount=0.0 if metric == "true" else discount, cost=costs[metric])
+    # The true distance compares single states, not what follows them; two other metrics sum it up themselves.
+    single = metric in ("true", "psm-mdp", "pi-bisimulation-end")
+    return TrajectoryPairs(episodes, discount=0.0 if single else discount, cost=costs[metric])
 
 
 def task_metrics(
@@ -112,6 +122,12 @@ def task_metrics(
 def _policies(task: JumpingTask, epsilon: float) -> FloatArray:
     optimal = np.eye(2)[optimal_actions(task)]
     return np.asarray((1 - epsilon) * optimal + epsilon * (1 - optimal), dtype=np.float64)
+
+
+def _ended_bisimulation(rewards_x: NDArray[Any], rewards_y: NDArray[Any], discount: float) -> FloatArray:
+    """pi*-bisimulation of two episodes that lead to an absorbing state without rewards, [n, m]."""
+    cost = reward_difference(np.append(rewards_x, 0.0), np.append(rewards_y, 0.0))
+    return np.ascontiguousarray(sequence_metric(cost, discount)[:-1, :-1])
 
 
 def _rewards(trajectory: Trajectory) -> NDArray[Any]:

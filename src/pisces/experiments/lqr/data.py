@@ -185,9 +185,32 @@ def evaluate_seed(config: LQRConfig, seed: int, trained: TrainedSeed) -> dict[st
         "steps": trained.steps,
         "shrinks": trained.shrinks,
     }
+    if config.settings.aggregation:
+        row["aggregation_residual"] = aggregation_residual(config, seed, trained.layers[0])
     if seed == config.seeds[0] and policy.shape[1] <= SHOWN_COLUMNS:
         row["column_norms"] = [float(f"{norm:.4g}") for norm in np.linalg.norm(policy, axis=0)]
     return row
+
+
+def aggregation_residual(config: LQRConfig, seed: int, first: Tensor) -> float:
+    """The aggregation loss without its coefficient, relative to that of the same pairs if nothing were aggregated.
+
+    |K_1 [W_1 ... W_E] Z|^2 / sum over environments of |K_1 W_e Z_e|^2, Z_e the rows of Z of environment e: 0 if paired
+    observations have equal representations, about 1 if these are unrelated.
+
+    Args:
+        config: the run.
+        seed: which of its seeds.
+        first: K_1', [n, h].
+    """
+    system, weights = make_system(seed), first.double().numpy()
+    factor = pair_factor(system, seed, config.environments, config.settings)
+    terms = []
+    for index, rows in enumerate(np.split(factor, config.environments)):
+        features = system.features(make_distractors(seed, config.distractors, "train", index))
+        terms.append(weights.T @ features @ rows)
+    separate = sum(float(np.square(term).sum()) for term in terms)
+    return float(np.square(sum(terms)).sum()) / separate if separate else 0.0
 
 
 def _finite(value: float) -> float | None:

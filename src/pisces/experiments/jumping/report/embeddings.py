@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from pisces.reports.results import StoredRun
 from pisces.runs.store import RunFolder
 
 FloatArray = NDArray[np.float64]
+Distance = Literal["cosine", "euclidean"]
 HEIGHTS = (10, 15, 20)
 SHOWN_POSITIONS, SHOWN_HEIGHT = range(20, 46, 5), 10
 """Tasks whose states are drawn as points."""
@@ -55,12 +56,17 @@ def embed_run(run: StoredRun, projection: str, seed: int = 0) -> Embedding:
     color: Color = "red" if run.config.colors else "white"
     tasks, encoder = _episodes(color)
     vectors = load_jumping(run).embed_all(encoder).astype(np.float64)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units = (vectors / np.maximum(lengths, 1e-12)).reshape(len(tasks), DECISIONS, -1)
+    units = unit_vectors(vectors).reshape(len(tasks), DECISIONS, -1)
     drawn = tuple(t for t in tasks if t.obstacle_position in SHOWN_POSITIONS and t.floor_height == SHOWN_HEIGHT)
-    chosen = units[[tasks.index(task) for task in drawn]]
-    points = project(chosen.reshape(-1, units.shape[2]), projection, seed).reshape(len(drawn), DECISIONS, 2)
-    return Embedding(tasks, quantize(units), points, drawn, projection.upper())
+    chosen = vectors.reshape(units.shape)[[tasks.index(task) for task in drawn]]
+    distance: Distance = "euclidean" if run.config.imitation.auxiliary == "l2" else "cosine"
+    points = project(chosen.reshape(-1, units.shape[2]), projection, seed, distance)
+    return Embedding(tasks, quantize(units), points.reshape(len(drawn), DECISIONS, 2), drawn, projection.upper())
+
+
+def unit_vectors(vectors: FloatArray) -> FloatArray:
+    """Vectors [n, k] scaled to length 1; zero vectors stay zero."""
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12), dtype=np.float64)
 
 
 def load_jumping(run: StoredRun) -> JumpingPolicy:
@@ -92,8 +98,17 @@ def quantize(units: FloatArray, dimensions: int = DIMENSIONS) -> NDArray[np.int8
     return np.asarray(np.rint(127 * np.clip(flat, -1, 1)), dtype=np.int8).reshape(*units.shape[:-1], -1)
 
 
-def project(vectors: FloatArray, projection: str, seed: int) -> FloatArray:
-    """Projects vectors [n, k] to the plane, [n, 2], by UMAP or by their two principal components."""
+def project(vectors: FloatArray, projection: str, seed: int, distance: Distance = "cosine") -> FloatArray:
+    """Projects vectors [n, k] to the plane, [n, 2], by UMAP or by their two principal components.
+
+    Args:
+        vectors: the embeddings.
+        projection: "umap" or "pca".
+        seed: of UMAP.
+        distance: what the embedding was trained with: "cosine" for contrastive losses, "euclidean" for l2 embeddings.
+    """
+    if distance == "cosine":
+        vectors = unit_vectors(vectors)
     if projection == "pca":
         centered = vectors - vectors.mean(axis=0)
         _, directions = np.linalg.eigh(centered.T @ centered)
@@ -102,7 +117,7 @@ def project(vectors: FloatArray, projection: str, seed: int) -> FloatArray:
         raise unknown_name("projection", projection, ("umap", "pca"))
     umap = import_extra("umap", "report")
     # Several states may have equal embeddings; UMAP's spectral initialization warns about them, PCA does not.
-    layout = umap.UMAP(random_state=seed, n_jobs=1, init="pca", metric="cosine")
+    layout = umap.UMAP(random_state=seed, n_jobs=1, init="pca", metric=distance)
     return np.asarray(layout.fit_transform(vectors), dtype=np.float64)
 
 
@@ -118,17 +133,24 @@ def embedding_figure(embeddings: Sequence[tuple[str, Embedding]]) -> Figure:
     figure = Figure(figsize=(4.4 * columns, 4.2 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).flat
     for axes, (name, embedding) in zip(panels, embeddings, strict=False):
-        for color, task, points in zip(LINE_COLORS, embedding.drawn, embedding.points, strict=False):
-            axes.scatter(*points.T, s=14, color=color, label=str(task.obstacle_position), linewidths=0)
-            if task.obstacle_position in LABELED:
-                _label_points(axes, task.obstacle_position, points, color)
+        draw_points(
+            axes, {task.obstacle_position: own for task, own in zip(embedding.drawn, embedding.points, strict=True)}
+        )
         axes.set_title(plain_text(f"{name} ({embedding.projection})"), fontsize=10)
-        axes.set_xticks([])
-        axes.set_yticks([])
     for axes in list(panels):
         axes.set_axis_off()
     figure.axes[0].legend(title="obstacle at", fontsize=7, title_fontsize=7, frameon=False)
     return figure
+
+
+def draw_points(axes: Any, points: Mapping[int, FloatArray]) -> None:
+    """Draws the states [56, 2] of optimal episodes, by obstacle position."""
+    for color, (position, own) in zip(LINE_COLORS, points.items(), strict=False):
+        axes.scatter(*own.T, s=14, color=color, label=str(position), linewidths=0)
+        if position in LABELED:
+            _label_points(axes, position, own, color)
+    axes.set_xticks([])
+    axes.set_yticks([])
 
 
 def _label_points(axes: Any, position: int, points: FloatArray, color: str) -> None:

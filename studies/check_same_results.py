@@ -19,9 +19,10 @@ import tyro
 from rich.progress import track
 
 from pisces.experiments.registry import experiment
+from pisces.files import write_atomically
 from pisces.runs.job import Job
 from pisces.runs.machine import machine_info
-from pisces.runs.store import RESULT, RunFolder, write_atomically
+from pisces.runs.store import RESULT, RunFolder
 
 RECORD = Path(__file__).with_name("same_results.json")
 NAMES = ("experiment", "schema", "config")

@@ -20,8 +20,8 @@ from pisces.agents.linear.training import TwoLayerPolicies
 from pisces.cli.lists import parse_seeds
 from pisces.experiments.lqr.config import LQRConfig
 from pisces.experiments.lqr.data import initial_policies, policy_matrix, training_batch
+from pisces.files import write_atomically
 from pisces.runs.machine import machine_info
-from pisces.runs.store import write_atomically
 
 COEFFICIENTS = (0.0, 1e3, 1e5, 1e7)
 EARLY, LATE = 20, 100

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from pisces.experiments.registry import experiment
-from pisces.runs.store import RESULT, SCHEMA, RunFolder, write_atomically
+from pisces.files import write_atomically
+from pisces.runs.store import RESULT, SCHEMA, RunFolder
 
 EXPERIMENTS = {"grid": "crossing"}
 RETIRED = ("distracting",)

@@ -10,6 +10,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "pisces"
 LAYERS = [
     "errors",
+    "files",
     "validation",
     "envs",
     "trajectories",
@@ -57,7 +58,9 @@ def inside_type_checking(path, wanted):
     return False
 
 
-MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if path.parent != SOURCE or path.name == "validation.py"]
+MODULES = [
+    path for path in sorted(SOURCE.rglob("*.py")) if path.parent != SOURCE or path.name in ("files.py", "validation.py")
+]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))

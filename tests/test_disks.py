@@ -8,8 +8,8 @@ import pytest
 from fake_experiment import FAKE, FakeConfig
 
 from pisces.errors import UserError
+from pisces.files import write_atomically
 from pisces.runs.job import Job
-from pisces.runs.store import write_atomically
 from pisces.runs.sweep import sweep
 
 TINY = ["--preset", "smoke", "--epochs", "1", "--evaluations", "1", "--evaluation-draws", "1"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
 import math
 import numbers
+import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Container, Iterable, Mapping
@@ -185,15 +188,45 @@ def _converted(name: str, value: Any, kind: type) -> Any:
     raise UserError(f"{name} must be {words}, got {value!r}")
 
 
+MEMORY_VARIABLE = "PISCES_MEMORY_GB"
+"""The environment variable that sets the limit of `check_memory` in GB."""
+MEMORY_GB = 8.0
+"""The limit without that variable."""
+FILE_SHARE = 1 / 8
+"""The share of the limit that arrays of a file may take; what is computed from them takes several times as much."""
+
+
+def check_memory(what: str, size: float, share: float = 1.0) -> None:
+    """Raises if something would take more bytes than a share of the limit; call it before the memory is taken."""
+    text = os.environ.get(MEMORY_VARIABLE, str(MEMORY_GB))
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = math.nan
+    if not limit > 0:
+        raise UserError(f"{MEMORY_VARIABLE} must be a number of GB above 0, got {text!r}")
+    if size > limit * share * 1e9:
+        raise UserError(
+            f"{what} would take {size / 1e9:.3g} GB, above the limit of {limit * share:g} GB; "
+            f"if this machine has more, set {MEMORY_VARIABLE} (now {limit:g})"
+        )
+
+
+def check_distances(n: int, m: int) -> None:
+    """Raises if the distances between n and m states, and what their computation needs beside them, are too large."""
+    check_memory(f"the distances between {n} and {m} states", 4 * 8 * n * m)
+
+
 NPZ_READ_ERRORS = (
-    *(ValueError, OSError, EOFError, SyntaxError, TokenError),  # of numpy and what it reads headers with
-    *(RuntimeError, zipfile.BadZipFile, zlib.error),  # of the archive; encrypted and unknown ones are RuntimeErrors
+    *(ValueError, OSError, EOFError, SyntaxError, TokenError, TypeError, KeyError),  # of numpy and its headers
+    *(RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),  # of the archive
+    *(RecursionError, MemoryError, OverflowError),  # of what damaged headers declare
 )
 """What reading a damaged npz file may raise."""
 
 
 def load_arrays(kind: str, path: str | Path, names: Container[str] | None = None) -> dict[str, NDArray[Any]]:
-    """Reads arrays of an npz file; nothing is unpickled.
+    """Reads arrays of an npz file; nothing is unpickled, and no more memory is taken than the limit allows.
 
     Args:
         kind: what the file should hold, for the error.
@@ -203,10 +236,25 @@ def load_arrays(kind: str, path: str | Path, names: Container[str] | None = None
     if not Path(path).is_file():
         raise UserError(f"{str(path)!r} is not a file; pass {kind} file (npz)")
     try:
-        with Path(path).open("rb") as file:  # numpy leaves a damaged file open
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("a single array")
-            return {name: archive[name] for name in archive.files if names is None or name in names}
+        with Path(path).open("rb") as file, zipfile.ZipFile(file) as archive:
+            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            chosen = {name: info for name, info in members.items() if names is None or name in names}
+            size = sum(info.file_size for info in chosen.values())
+            check_memory(f"the arrays of {str(path)!r}", size, FILE_SHARE)
+            return {name: _read_array(archive, info) for name, info in chosen.items()}
+    except UserError:
+        raise
     except NPZ_READ_ERRORS as error:
         raise UserError(f"{str(path)!r} is damaged or not {kind} file (npz without pickled objects)") from error
+
+
+def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
+    """Reads an array, after checking that the file has as many bytes as its header declares."""
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        headers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, _, dtype = headers[version](member)
+        if math.prod(shape) * dtype.itemsize != info.file_size - member.tell():
+            raise ValueError("the array has another size than its header says")
+    with archive.open(info) as member:
+        return np.asarray(np.lib.format.read_array(member, allow_pickle=False))

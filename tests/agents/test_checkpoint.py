@@ -1,5 +1,8 @@
+import os
+
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from pisces.agents.checkpoint import load_checkpoint, load_optimizer, optimizer_tensors, save_checkpoint
 from pisces.errors import UserError
@@ -64,3 +67,40 @@ def test_the_state_of_another_network_is_refused():
     optimizer = torch.optim.Adam(network(width=5).parameters(), 0.1)
     with pytest.raises(UserError, match=r"exp_avg has shape \(3, 2, 2, 2\) for a parameter of shape \(5, 2, 2, 2\)"):
         load_optimizer(optimizer, "adam.", optimizer_tensors(trained()[1], "adam."))
+
+
+def test_every_damaged_byte_of_a_checkpoint_is_noticed(tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    save_checkpoint(path, {"a": torch.arange(5.0), "b": torch.ones(2, 3)}, {"iteration": 3, "text": '"sha256":"x'})
+    whole = path.read_bytes()
+    tensors, numbers = load_checkpoint(path)
+    assert torch.equal(tensors["a"], torch.arange(5.0))
+    assert numbers == {"iteration": 3, "text": '"sha256":"x'}
+    damaged = [whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :] for k in range(len(whole))]
+    for content in [*damaged, *(whole[:k] for k in range(0, len(whole), 7)), whole + b"x", b""]:
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=r"checkpoint\.safetensors' is damaged; delete it to restart the run$"):
+            load_checkpoint(path)
+
+
+def test_checkpoints_of_earlier_versions_have_no_checksum(tmp_path):
+    save_file({"a": torch.ones(2)}, tmp_path / "x", metadata={"numbers": '{"iteration": 1}'})
+    tensors, numbers = load_checkpoint(tmp_path / "x")
+    assert torch.equal(tensors["a"], torch.ones(2))
+    assert numbers == {"iteration": 1}
+
+
+def test_checkpoints_can_be_read_by_others_as_the_umask_says(tmp_path):
+    before = os.umask(0o022)
+    try:
+        save_checkpoint(tmp_path / "x", {"a": torch.ones(2)}, {})
+    finally:
+        os.umask(before)
+    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o644
+    assert list(tmp_path.iterdir()) == [tmp_path / "x"]
+
+
+def test_a_pipe_is_no_checkpoint(tmp_path):
+    os.mkfifo(tmp_path / "x")
+    with pytest.raises(UserError, match="is damaged"):
+        load_checkpoint(tmp_path / "x")

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from pisces.agents.drq.replay import Replay
+from pisces.errors import UserError
 
 SIZE, STACK = 4, 3
 
@@ -87,3 +88,28 @@ def test_missing_files_and_empty_replays_are_explained(tmp_path):
     replay.begin(np.zeros((SIZE, SIZE, 3), np.uint8))
     with pytest.raises(ValueError, match="no transition to sample"):
         replay.sample(1, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("episodes", [2, 40])
+def test_damaged_files_are_refused_and_later_writes_are_not_damage(tmp_path, episodes):
+    replay, reference = Replay(tmp_path, 100, SIZE, STACK, 2), {}
+    fill(replay, episodes, 9, reference)
+    written, digest, known = replay.flush(), replay.digest(), dict(reference)
+    fill(replay, 5, 9, reference, first=episodes)  # after the checkpoint, then the process is killed
+    replay.flush()
+    check(Replay(tmp_path, 100, SIZE, STACK, 2, written, digest), known)
+    kept = {slot % replay.slots for slot in range(max(written - replay._kept, 0), written)}
+    rng = np.random.default_rng(0)
+    for name, size in (("frames.u8", SIZE * SIZE * 3), ("columns.bin", replay._columns.dtype.itemsize)):
+        whole = (tmp_path / name).read_bytes()
+        for place in rng.choice(len(whole), 40, replace=False):
+            damaged = bytearray(whole)
+            damaged[place] ^= 4
+            (tmp_path / name).write_bytes(damaged)
+            if place // size in kept:
+                with pytest.raises(UserError, match="damaged; delete the run's checkpoint to restart it"):
+                    Replay(tmp_path, 100, SIZE, STACK, 2, written, digest)
+            else:
+                check(Replay(tmp_path, 100, SIZE, STACK, 2, written, digest), known)
+        (tmp_path / name).write_bytes(whole)
+    check(Replay(tmp_path, 100, SIZE, STACK, 2, written), known)  # a checkpoint of an earlier version

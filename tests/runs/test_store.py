@@ -2,12 +2,14 @@ import json
 import os
 import uuid
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 import pytest
 
 from pisces.errors import UserError
+from pisces.files import write_atomically
 from pisces.runs.lock import LockedError
-from pisces.runs.store import SCHEMA, RunFolder, config_hash, machine_info, non_defaults, write_atomically
+from pisces.runs.store import SCHEMA, RunFolder, config_hash, machine_info, non_defaults
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,63 @@ def test_metrics_skip_a_line_that_was_cut_off(tmp_path):
     with folder.file("metrics.jsonl").open("a") as file:
         file.write('{"iterat')
     assert folder.read_metrics() == [{"iteration": 1}]
-    folder.keep_metrics([])
+    folder.keep_metrics("iteration", 1)
+    assert folder.file("metrics.jsonl").read_text() == '{"iteration": 1}\n'
+    folder.keep_metrics("iteration", 0)
     assert folder.read_metrics() == []
+
+
+@pytest.mark.parametrize("place", range(0, 60, 3))
+def test_damaged_or_shortened_metrics_are_never_a_different_curve(place, tmp_path):
+    folder = made(tmp_path, Config(1))
+    rows = [{"iteration": step, "loss": step / 7} for step in (1, 2, 3)]
+    for row in rows:
+        folder.append_metrics(row)
+    whole = folder.file("metrics.jsonl").read_bytes()
+    for damaged in (whole[:place], whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]):
+        folder.file("metrics.jsonl").write_bytes(damaged)
+        with pytest.raises(UserError, match=r"metrics\.jsonl' is damaged; delete the folder to start the run over$"):
+            folder.keep_metrics("iteration", 3)
+    folder.file("metrics.jsonl").unlink()
+    with pytest.raises(UserError, match="is damaged"):
+        folder.read_metrics()
+    folder.file("metrics.jsonl").write_bytes(whole)
+    assert folder.read_metrics() == rows
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe\n", b"[1]\n", b'{"loss": 1}\n', b'{"iteration": "x"}\n', b"[" * 10**5 + b"\n"]
+)
+def test_metrics_of_earlier_versions_without_checksum_are_checked_by_content(content, tmp_path):
+    folder = made(tmp_path, Config(1))
+    folder.file("metrics.jsonl").write_bytes(content)
+    with pytest.raises(UserError, match="is damaged; delete the folder"):
+        folder.keep_metrics("iteration", 3)
+    folder.file("metrics.jsonl").write_bytes(b'{"iteration": 1}\n{"iter')
+    folder.keep_metrics("iteration", 3)
+    assert folder.read_metrics() == [{"iteration": 1}]
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_dropping_metrics_can_be_interrupted_at_any_write(kept, tmp_path, monkeypatch):
+    folder = made(tmp_path, Config(1))
+    for step in (1, 2):
+        folder.append_metrics({"iteration": step})
+    replace, left = Path.replace, iter(range(10))
+
+    def stop(path, target):
+        if next(left) == 1:
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        folder.keep_metrics("iteration", kept)
+    monkeypatch.undo()
+    assert folder.read_metrics() == [{"iteration": step} for step in range(1, kept + 1)]
+    folder.keep_metrics("iteration", kept)
+    folder.append_metrics({"iteration": 9})
+    assert [row["iteration"] for row in folder.read_metrics()] == [*range(1, kept + 1), 9]
 
 
 def test_results_appear_whole(tmp_path):

@@ -189,8 +189,8 @@ def test_a_trial_that_kills_its_worker_is_abandoned_and_the_others_run(fake, tmp
     space = (Choice("behavior", ("die", "good")),)
     study = tune(config_of(space, sampler="grid", options={"iterations": 1}), tmp_path, 2, 1)
     assert [(trial.state, trial.settings["behavior"]) for trial in study.state().trials] == [
-        ("complete", "good"),
         ("failed", "die"),
+        ("complete", "good"),
     ]
     (starts,) = (path for path in tmp_path.rglob("starts") if len(path.read_text()) > 1)
     assert len(starts.read_text()) == ATTEMPTS

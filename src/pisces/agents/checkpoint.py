@@ -2,52 +2,72 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from pisces.errors import UserError
+from pisces.files import read_bytes, replacing
 
 NUMBERS = "numbers"
 """The metadata entry that holds what is not a tensor, as JSON."""
+CHECKSUM, BLANK = "sha256", "0" * 64
+"""The metadata entry that holds the checksum of the file, and its value while the checksum is computed."""
+MOST_BYTES = 2**33
+"""The largest checkpoint that is read."""
 
 
 def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
-    """Writes a checkpoint that other processes see either whole or not at all."""
-    temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")  # process ids are not unique across machines
+    """Writes a checkpoint, with its checksum, that other processes see either whole or not at all."""
     contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    try:
-        # The states of some of NumPy's generators contain arrays.
-        save_file(contiguous, temporary, metadata={NUMBERS: json.dumps(numbers, default=np.ndarray.tolist)})
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())  # or a power failure could leave the new name with nothing in it
-        temporary.replace(path)
-    except SafetensorError as error:
-        raise UserError(f"the disk cannot be written to: {str(path)!r}: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    # The states of some of NumPy's generators contain arrays.
+    metadata = {NUMBERS: json.dumps(numbers, default=np.ndarray.tolist), CHECKSUM: BLANK}
+    content = bytearray(save(contiguous, metadata=metadata))
+    place = _checksum_place(content)
+    content[place : place + len(BLANK)] = hashlib.sha256(content).hexdigest().encode()
+    with replacing(path) as file:
+        file.write(content)
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Reads a checkpoint that `save_checkpoint` wrote."""
+    """Reads a checkpoint that `save_checkpoint` wrote, and checks every byte of it."""
     try:
-        with safe_open(path, framework="pt") as file:
-            numbers = json.loads((file.metadata() or {})[NUMBERS])
-            return {name: file.get_tensor(name) for name in file.keys()}, numbers  # noqa: SIM118 (not a dict)
-    except (SafetensorError, KeyError, ValueError) as error:
-        raise UserError(
-            f"expected a checkpoint in {str(path)!r}, got a damaged file; delete it to restart the run"
-        ) from error
+        content = read_bytes(path, MOST_BYTES)
+        header = json.loads(content[8 : 8 + _header_size(content)])
+        metadata = header["__metadata__"]
+        if set(metadata) != {NUMBERS}:  # earlier versions wrote no checksum
+            _verify(content)
+        return load(content), json.loads(metadata[NUMBERS])
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise UserError(f"the checkpoint {str(path)!r} is damaged; delete it to restart the run") from error
+
+
+def _header_size(content: bytes | bytearray) -> int:
+    return int.from_bytes(content[:8], "little")
+
+
+def _checksum_place(content: bytes | bytearray) -> int:
+    """Where the digits of the checksum begin, which is computed with zeros in their place."""
+    label = f'"{CHECKSUM}":"'.encode()
+    return content.index(label, 8, 8 + _header_size(content)) + len(label)
+
+
+def _verify(content: bytes) -> None:
+    place = _checksum_place(content)
+    end = place + len(BLANK)
+    blank = hashlib.sha256(content[:place] + BLANK.encode())
+    blank.update(memoryview(content)[end:])
+    if blank.hexdigest().encode() != content[place:end]:
+        raise ValueError("the checksum does not fit the content")
 
 
 def tensors_below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

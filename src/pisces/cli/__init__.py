@@ -20,6 +20,7 @@ from pisces.cli.train import train, train_options
 from pisces.cli.tune import tune, tune_options
 from pisces.errors import UserError
 from pisces.experiments import registry
+from pisces.files import printable
 
 # Lines that start with a sign keep their place in tyro's help.
 DESCRIPTION = """Behavioral similarity for reinforcement learning: metrics, losses, experiments.
@@ -39,6 +40,8 @@ Every command explains its options, e.g. pisces train jumping --help; pisces --v
 BROKEN_PIPE = 128 + getattr(signal, "SIGPIPE", 13)  # which Windows does not have
 """Exit code of a program whose reader has gone."""
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO)
+MEMORY_WORDS = ("allocat", "not enough memory", "overflow", "negative dimension")
+"""What torch says when a tensor is too large."""
 
 PER_EXPERIMENT: dict[str, tuple[str, Callable[[Any], type], Callable[[Any, Any], None]]] = {
     "train": ("Run one experiment.", train_options, train),
@@ -95,9 +98,63 @@ def _output_is_closed() -> bool:
     try:
         print(flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return True
     return False
+
+
+def _flush() -> None:
+    """Flushes the output, or drops what a full disk does not take, so that Python does not try again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence()
+
+
+def _silence() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _explain(error: Exception) -> str | None:
+    """Returns the line for an error that the machine or extreme numbers cause; None if it is a bug."""
+    if isinstance(error, FileNotFoundError):
+        return f"{error.filename!r} is missing; was the folder deleted while the command ran?"
+    if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+        return f"the disk cannot be written to: {error}; finished results are safe"
+    if isinstance(error, OSError):
+        return str(error)
+    words = " ".join(str(error).split())
+    if isinstance(error, OverflowError):
+        return f"a number is too large: {words}"
+    if isinstance(error, MemoryError) or any(word in words.lower() for word in MEMORY_WORDS):
+        return f"not enough memory: {printable(words)}; choose smaller sizes".replace(": ;", ";")
+    return None
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        if any("\0" in argument for argument in arguments):
+            raise UserError("an argument contains a NUL character")
+        make_app(arguments).cli(prog="pisces", description=DESCRIPTION, args=arguments)
+        sys.stdout.flush()
+    except UserError as error:
+        errors.print(f"pisces: {error}")
+        return 2
+    except BrokenPipeError:
+        if not _output_is_closed():
+            raise
+        return BROKEN_PIPE
+    except (OSError, MemoryError, OverflowError, RuntimeError) as error:
+        line = _explain(error)
+        if line is None:
+            raise
+        errors.print(f"pisces: {line}")
+        _flush()
+        return 2
+    except KeyboardInterrupt:
+        errors.print("pisces: interrupted; rerun the command to resume")
+        return 130
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -106,22 +163,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["-V"]):
         console.print(f"pisces {pisces.__version__}")
         return 0
-    try:
-        make_app(arguments).cli(prog="pisces", description=DESCRIPTION, args=arguments)
-        sys.stdout.flush()
-    except UserError as error:
-        errors.print(f"pisces: {error}", markup=False)
-        return 2
-    except BrokenPipeError:
-        if not _output_is_closed():
-            raise
-        return BROKEN_PIPE
-    except OSError as error:
-        if error.errno not in DISK_ERRORS:
-            raise
-        errors.print(f"pisces: the disk cannot be written to: {error}; finished results are safe", markup=False)
-        return 2
-    except KeyboardInterrupt:
-        errors.print("pisces: interrupted; rerun the command to resume")
-        return 130
-    return 0
+    return _run(arguments)

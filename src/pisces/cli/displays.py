@@ -15,9 +15,8 @@ from rich.table import Table
 
 from pisces.runs.job import Job
 from pisces.runs.progress import Progress
-from pisces.runs.study import TrialSummary, Tuning
 from pisces.runs.sweep import SweepState
-from pisces.runs.tuning_config import TuningConfig
+from pisces.runs.tuning_config import TrialSummary, Tuning, TuningConfig
 
 Describe = Callable[[Mapping[str, Any]], str]
 """An experiment's `describe`."""
@@ -33,10 +32,10 @@ class RunDisplay:
         self._names = names
         self._shown: dict[int, int] = {}
         self._bars = Bars(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[losses]}  {task.fields[evaluation]}"),
+            TextColumn("{task.fields[losses]}  {task.fields[evaluation]}", markup=False),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(elapsed_when_finished=True),
@@ -163,7 +162,7 @@ class TuningDisplay(LiveTable):
         for trial in ended:
             if trial.number not in known:
                 said = f"trial {trial.number} {trial.state}: {_score(trial)}; {settings_text(trial)} {trial.error}"
-                self._console.print(said.rstrip(), soft_wrap=True, markup=False)
+                self._console.print(said.rstrip(), soft_wrap=True)
         self._shown = {trial.number for trial in ended}
 
     def _table(self, state: Tuning) -> Table:

@@ -6,7 +6,13 @@ import re
 from typing import Any
 
 from pisces.errors import UserError
+from pisces.files import printable
 from pisces.runs.search_space import parse_value
+
+SEED_DIGITS = 10
+"""The number of digits of the largest seed."""
+MOST_SEEDS = 100_000
+"""The largest number of seeds of one command."""
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -16,9 +22,13 @@ def parse_seeds(text: str) -> list[int]:
         match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
         if match is None:
             raise UserError(f"seeds are written as 0-9 or 0,3,5, got {text!r}")
+        if max(len(match[1]), len(match[2] or "")) > SEED_DIGITS:
+            raise UserError(f"seeds have at most {SEED_DIGITS} digits, got {printable(part.strip(), 60)!r}")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise UserError(f"the range of seeds {part.strip()!r} is empty; write {last}-{first}")
+        if len(seeds) + last + 1 - first > MOST_SEEDS:
+            raise UserError(f"at most {MOST_SEEDS} seeds are possible, got {printable(text, 60)!r}")
         seeds += range(first, last + 1)
     return list(dict.fromkeys(seeds))
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pisces.errors import UserError, unknown_name
+from pisces.files import replacing, write_atomically
 from pisces.metrics import (
     FiniteMDP,
     MetricResult,
@@ -78,12 +79,14 @@ class MetricReport:
             raise UserError(f"expected an output folder, got {str(out)!r}, which is a file")
         out.mkdir(parents=True, exist_ok=True)
         paths = [out / "distance.npz", out / "nearest.csv", out / "heat_map.png"]
-        np.savez_compressed(
-            paths[0], distance=self.distance, nearest=self.nearest, error_bound=np.float64(self.error_bound)
-        )
+        bound = np.float64(self.error_bound)
+        with replacing(paths[0]) as file:
+            np.savez_compressed(file, distance=self.distance, nearest=self.nearest, error_bound=bound)
         rows = (f"{i},{j},{self.distance[i, j]:.9g}" for i, j in enumerate(self.nearest))
-        paths[1].write_text("state_x,nearest_state_y,distance\n" + "\n".join(rows) + "\n")
-        heat_map(self.distance, self.name, f"state of {name_x}", f"state of {name_y}").savefig(paths[2], dpi=130)
+        write_atomically(paths[1], "state_x,nearest_state_y,distance\n" + "\n".join(rows) + "\n")
+        figure = heat_map(self.distance, self.name, f"state of {name_x}", f"state of {name_y}")
+        with replacing(paths[2]) as file:
+            figure.savefig(file, format="png", dpi=130)
         return paths
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.markup import escape
 from rich.table import Table
 
 from pisces.cli.terminal import console, errors
@@ -31,7 +30,7 @@ def demo(out: Path = Path("demo"), seed: int = 0, preset: str = "quick") -> None
     with RunDisplay(list(NAMES), Jumping().describe, console) as display:
         folders = run_demo(out / "runs", seed, preset, display.update)
     write_demo_page(folders, out / "report.html")
-    console.print(f"report: {out / 'report.html'}", soft_wrap=True, markup=False)
+    console.print(f"report: {out / 'report.html'}", soft_wrap=True)
 
 
 def metric(
@@ -97,10 +96,8 @@ def report(
 
     written = write_report(runs, out, all_experiments(), projection, mixed_versions)
     for note in written.notes:
-        errors.print(f"pisces: {note}", markup=False)
-    console.print(
-        f"report: {written.page}, and {len(written.files)} tables and figures beside it", soft_wrap=True, markup=False
-    )
+        errors.print(f"pisces: {note}")
+    console.print(f"report: {written.page}, and {len(written.files)} tables and figures beside it", soft_wrap=True)
 
 
 def evaluate(
@@ -120,12 +117,12 @@ def evaluate(
         out: folder for evaluation.json.
     """
     from pisces.experiments.registry import evaluate_run
-    from pisces.runs.store import write_atomically
+    from pisces.files import write_atomically
 
     if out is not None and out.exists() and not out.is_dir():
         raise UserError(f"--out must be a folder, but {str(out)!r} is a file")
     found = evaluate_run(run, tasks=tasks or None, episodes=episodes, draws=draws)
-    table = Table(*found.header, title=escape(str(run)), title_justify="left")
+    table = Table(*found.header, title=str(run), title_justify="left")
     for row in found.rows:
         table.add_row(*row)
     console.print(table)
@@ -133,7 +130,7 @@ def evaluate(
         out.mkdir(parents=True, exist_ok=True)
         path = out / "evaluation.json"
         write_atomically(path, json.dumps(found.values, indent=1, sort_keys=True, allow_nan=False) + "\n")
-        console.print(f"numbers: {path}", soft_wrap=True, markup=False)
+        console.print(f"numbers: {path}", soft_wrap=True)
 
 
 def doctor() -> None:
@@ -143,7 +140,7 @@ def doctor() -> None:
     findings = examine()
     table = Table("", "what", "detail", box=None)
     for finding in findings:
-        table.add_row(finding.state, finding.name, escape(finding.detail))
+        table.add_row(finding.state, finding.name, finding.detail)
     console.print(table)
     if any(finding.state == "broken" for finding in findings):
         raise SystemExit(1)

@@ -86,6 +86,6 @@ def run_sweep(experiment: Experiment[Any], configs: Sequence[Any], common: Sweep
         state = sweep(
             jobs, common.out, common.workers, report=display.update, engine=common.engine, address=common.address
         )
-    console.print(sweep_summary(jobs, state), soft_wrap=True, markup=False)
+    console.print(sweep_summary(jobs, state), soft_wrap=True)
     if state.failed:
         raise SystemExit(1)

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from rich.console import Console
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+# Without markup: paths and values from files may contain brackets.
+console = Console(highlight=False, markup=False)
+errors = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)

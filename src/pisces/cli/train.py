@@ -53,4 +53,4 @@ def train(experiment: Experiment[Any], options: Any) -> None:
     with RunDisplay([f"{config.label}, seed {config.seed}"], experiment.describe, console) as display, events:
         folder = job.run(common.out, [lambda progress: display.update(0, progress), events.update])
     text = f"{experiment.describe(folder.read_result())}; run folder: {folder.path}"
-    console.print(text, soft_wrap=True, markup=False)
+    console.print(text, soft_wrap=True)

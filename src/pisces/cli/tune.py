@@ -63,9 +63,9 @@ def tune(experiment: Experiment[Any], options: Any) -> None:
         study = run_study(config, common.out, common.trials, common.workers, display.update)
     state = study.state()
     console.print(tuning_table(config, state))
-    console.print(f"study: {study.folder.path}", soft_wrap=True, markup=False)
+    console.print(f"study: {study.folder.path}", soft_wrap=True)
     if state.best is None:
-        errors.print("pisces: no trial has a score yet; tuning.json lists their errors", markup=False)
+        errors.print("pisces: no trial has a score yet; tuning.json lists their errors")
         raise SystemExit(1)
     best = standard.override({**given_settings(options), **state.best.settings})
-    console.print(f"best settings: {best.command()}", soft_wrap=True, markup=False)
+    console.print(f"best settings: {best.command()}", soft_wrap=True)

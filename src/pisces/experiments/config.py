@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, get_type_hints
 
 from pisces.errors import UserError, unknown_name
 from pisces.runs.store import SCHEMA, non_defaults
-from pisces.validation import Count, Seed, check_settings
+from pisces.validation import Interval, Seed, check_settings
+
+MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,7 @@ class Config(ABC):
     """The preset that the settings come from."""
     seed: Seed = 0
     """Seed of the run."""
-    threads: Count = 1
+    threads: Annotated[int, Interval(1, MOST_THREADS)] = 1
     """Number of CPU threads; results may differ in the last digits between numbers of threads."""
 
     def __post_init__(self) -> None:

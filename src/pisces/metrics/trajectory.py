@@ -12,7 +12,7 @@ from pisces.errors import UserError
 from pisces.metrics.costs import l1_distance, total_variation
 from pisces.metrics.sequence import Last, sequence_metric
 from pisces.trajectories import Trajectory
-from pisces.validation import check_discount
+from pisces.validation import check_discount, check_distances
 
 FloatArray = NDArray[np.float64]
 TrajectoryCost = Callable[[Trajectory, Trajectory], FloatArray]
@@ -106,6 +106,7 @@ def trajectory_metric(
             raise UserError(f"{name} must be a Trajectory, got {type(one).__name__}; compare lists one pair at a time")
     if not callable(cost):
         raise UserError(f"cost must be a function of two trajectories, got {cost!r}")
+    check_distances(len(x), len(y))
     costs = cost(x, y)
     if last is None and not (x.terminated and y.terminated):
         return _truncated_metric(costs, discount, x.terminated, y.terminated)

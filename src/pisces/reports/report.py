@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,14 +11,16 @@ from matplotlib.figure import Figure
 
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.experiment import PageSection
+from pisces.files import replacing, write_atomically
 from pisces.reports.page.explorer import explorer_page, page_data
 from pisces.reports.results import Experiments, StoredRuns, read_runs
 from pisces.reports.tables import Table
-from pisces.runs.store import write_atomically
 
 PROJECTIONS = ("umap", "pca", "none")
 LISTED = 20
 """At most this many skipped files are listed one by one."""
+MOST_LETTERS = 150
+"""Of a file name, which systems limit."""
 Figures = dict[str, tuple[str, Figure]]
 
 
@@ -68,11 +71,16 @@ def write_report(
     for section in sections.values():
         texts |= section.tables
     try:
-        files = [_write(out / "tables" / name, text) for name, text in texts.items()]
+        files = [_write(out / "tables" / file_name(name), text) for name, text in texts.items()]
         files += _write_figures(figures, out)
         return Written(_write(out / "report.html", page), tuple(files), tuple(notes))
     except OSError as error:
         raise UserError(f"cannot write to {str(out)!r}: {error.strerror}") from error
+
+
+def file_name(name: str) -> str:
+    """Returns a name, which may contain text from result files, as a file name without folders."""
+    return re.sub(r"[^\w+.-]+", "_", name, flags=re.ASCII).lstrip(".")[:MOST_LETTERS] or "unnamed"
 
 
 def _add(figures: Figures, own: Figures, experiment: str) -> None:
@@ -120,8 +128,9 @@ def _write_figures(figures: Figures, out: Path) -> list[Path]:
     paths = []
     for name, (_, figure) in figures.items():
         for kind in ("png", "pdf"):
-            path = out / "figures" / f"{name}.{kind}"
+            path = out / "figures" / f"{file_name(name)}.{kind}"
             path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
+            with replacing(path) as file:
+                figure.savefig(file, format=kind, dpi=150)
             paths.append(path)
     return paths

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +16,17 @@ import orjson
 
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.experiment import Experiment
+from pisces.files import READ_ERRORS, printable, read_bytes, read_json
 from pisces.runs.measure import Measure
 from pisces.runs.store import CHECKPOINT, RESULT, RUN_INFO, check_schema
 
 Experiments = Mapping[str, Experiment[Any]]
+UNUSABLE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What a result with values of wrong types may raise."""
+LARGEST = 1e100
+"""Numbers beyond it are taken for damage; sums of squares of smaller ones are finite."""
+MOST_PATH = 1000
+"""Letters of a path in a line about it."""
 
 
 @dataclass(frozen=True)
@@ -82,21 +88,22 @@ class StoredRun:
     def info(self) -> dict[str, Any]:
         """What was recorded about how it was run; empty if nothing was."""
         try:
-            info = json.loads((self.folder / RUN_INFO).read_text())
-        except (OSError, ValueError, RecursionError):
+            info = read_json(self.folder / RUN_INFO)
+        except READ_ERRORS:
             return {}
         return info if isinstance(info, dict) else {}
 
     @property
     def version(self) -> str | None:
         """The version of pisces that ran it, if it was recorded."""
-        return str(self.info["pisces"]) if "pisces" in self.info else None
+        version = self.info.get("pisces")
+        return printable(version, 40) if isinstance(version, str) else None
 
     @property
     def seconds(self) -> float | None:
         """How long it took, if it was recorded."""
         seconds = self.info.get("seconds")
-        return float(seconds) if isinstance(seconds, int | float) else None
+        return float(seconds) if isinstance(seconds, int | float) and is_number(seconds) else None
 
 
 @dataclass(frozen=True)
@@ -151,22 +158,28 @@ def read_runs(roots: Sequence[Path], experiments: Experiments) -> StoredRuns:
     chosen: dict[tuple[str, str, int], StoredRun] = {}
     skipped = []
     for path, content in _read_all(_result_files(roots)).items():
-        try:
-            runs = _runs_of(path, content, experiments)
-        except UserError as error:
-            skipped.append(f"{path}: {error}")
-            continue
+        runs, problems = _usable_runs(path, content, experiments)
+        skipped += [f"{printable(str(path), MOST_PATH)}: {printable(problem)}" for problem in problems]
         for run in runs:
-            problem = _problem(run)
-            if problem is not None:
-                skipped.append(f"{path}: {problem}")
-                continue
             key = (run.experiment.name, run.setting, run.config.seed)
             if key not in chosen or (run.has_checkpoint and not chosen[key].has_checkpoint):
                 chosen[key] = run
     order = list(experiments)
     ordered = sorted(chosen.values(), key=lambda run: (order.index(run.experiment.name), run.setting, run.config.seed))
     return StoredRuns(tuple(ordered), tuple(skipped))
+
+
+def _usable_runs(
+    path: Path, content: dict[str, Any] | None, experiments: Experiments
+) -> tuple[list[StoredRun], list[str]]:
+    """Returns the runs of a file that can be shown, and why others cannot."""
+    try:
+        checked = [(run, _problem(run)) for run in _runs_of(path, content, experiments)]
+    except UserError as error:
+        return [], [str(error)]
+    except UNUSABLE as error:
+        return [], [f"not a result: {type(error).__name__}: {error}"]
+    return [run for run, problem in checked if problem is None], [problem for _, problem in checked if problem]
 
 
 def _runs_of(path: Path, content: dict[str, Any] | None, experiments: Experiments) -> list[StoredRun]:
@@ -177,10 +190,7 @@ def _runs_of(path: Path, content: dict[str, Any] | None, experiments: Experiment
     if not isinstance(name, str) or name not in experiments:
         raise unknown_name("experiment", name, experiments)
     experiment = experiments[name]
-    try:
-        results = experiment.split(content)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise UserError(f"not a result of {name}: {error}") from error
+    results = experiment.split(content)
     if not results:
         raise UserError("it holds no runs")
     made = [(experiment.config_class.from_dict(result["config"]), result) for result in results]
@@ -235,12 +245,12 @@ def _read_all(paths: Iterable[Path]) -> dict[Path, dict[str, Any] | None]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        text = path.read_bytes()
+        text = read_bytes(path)
         try:
             content = orjson.loads(text)
         except ValueError:
             content = json.loads(text)  # reads NaN, of which `_problem` can say more
-    except (OSError, ValueError, RecursionError):
+    except READ_ERRORS:
         return None
     return content if isinstance(content, dict) and isinstance(content.get("config"), dict) else None
 
@@ -250,6 +260,6 @@ def _is_curve(rows: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a JSON value is a finite number."""
+    """Whether a JSON value is a number that statistics can be made of: finite, and at most `LARGEST`."""
     # Not math.isfinite, which raises for integers beyond the range of floats.
-    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
+    return isinstance(value, int | float) and abs(value) <= LARGEST

@@ -92,15 +92,13 @@ class Table:
     def csv(self) -> str:
         """The table as CSV, one line per cell."""
         labels = [name for name, cell in zip(self.header, self.rows[0], strict=True) if not isinstance(cell, Cell)]
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow([*labels, "column", *CSV_NUMBERS])
+        lines: list[Sequence[Any]] = [[*labels, "column", *CSV_NUMBERS]]
         for row in self.rows:
             names = [cell for cell in row if not isinstance(cell, Cell)]
             for column, cell in zip(self.header, row, strict=True):
                 if isinstance(cell, Cell):
-                    writer.writerow([*names, column, *csv_numbers(cell)])
-        return buffer.getvalue()
+                    lines.append([*names, column, *csv_numbers(cell)])
+        return csv_text(lines)
 
 
 CSV_NUMBERS = (
@@ -120,6 +118,23 @@ def csv_numbers(cell: Cell) -> list[str]:
         numbers += cell.interval(confidence) or ("", "")
     shown = ["" if value != value or value == "" else f"{value:.6g}" for value in numbers]
     return [str(stats.count), *shown, *map(str, published)]
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as CSV; text that a spreadsheet would run as a formula gets an apostrophe in front."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows([_csv_cell(value) for value in row] for row in rows)
+    return buffer.getvalue()
+
+
+def _csv_cell(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value  # a negative number
 
 
 def percent_interval(values: Sequence[float], confidence: float) -> tuple[float, float] | None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from pisces.errors import UserError
 from pisces.runs.progress import Listener
 from pisces.runs.store import RunConfig, RunFolder
+
+DEVICES = r"cpu|cuda(:\d{1,3})?"
 
 
 class Runnable(Protocol):
@@ -36,6 +40,10 @@ class Job:
     """The config of the run."""
     device: str = "cpu"
     """The torch device of the computation."""
+
+    def __post_init__(self) -> None:
+        if re.fullmatch(DEVICES, self.device) is None:
+            raise UserError(f"the device must be cpu, cuda or cuda:<number>, got {self.device!r}")
 
     def folder(self, out: str | Path) -> RunFolder:
         """Returns the folder of the run; creates nothing."""
@@ -64,10 +72,20 @@ class Job:
 
     def complete(self, out: str | Path, listeners: Sequence[Listener] = ()) -> bool:
         """Does what `run` does, and returns whether this call finished the run."""
-        if self.folder(out).create(self.config).finished:
+        folder = self.folder(out).create(self.config)
+        if folder.finished:
+            folder.remove_leftovers()
             return False
+        self._check_device()
         done = False
         for config in (*self.experiment.requirements(self.config), self.config):
             folder = RunFolder.of(out, config).create(config)
             done = folder.finish_by(partial(self.experiment.run, config, folder, listeners, self.device))
         return done
+
+    def _check_device(self) -> None:
+        if self.device != "cpu":
+            import torch  # slow
+
+            if not torch.cuda.is_available():
+                raise UserError(f"the device {self.device!r} is not available: torch finds no CUDA device; use cpu")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import socket
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pisces.errors import UserError, import_extra
+from pisces.files import write_atomically
 from pisces.runs.job import Job
 from pisces.runs.lock import wait_for_lock
-from pisces.runs.store import RESULT, RUN_INFO, write_atomically
+from pisces.runs.store import RESULT, RUN_INFO
 from pisces.runs.sweep import POLL_SECONDS, Report, SweepQueue
 
 LOOPBACK_VARIABLE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Ray's switch between the machine's external address and its loopback address, on any system despite the name."""
+CONNECT_SECONDS = 5.0
+"""Time that a cluster has to answer."""
 NODE_FAILURES = 10
 """How often Ray itself restarts a task whose node or worker has died."""
 
@@ -31,7 +35,9 @@ def run_on_ray(queue: SweepQueue, workers: int, report: Report, address: str | N
         report: called with the state whenever something has changed.
         address: address of a running cluster; without it one is started on this machine.
     """
-    if address is None:
+    if address is not None:
+        _check_address(address)
+    else:
         # A cluster of this machine alone listens on its loopback interface only; Ray reads this when it is imported.
         os.environ.setdefault(LOOPBACK_VARIABLE, "0")
     ray = import_extra("ray", "ray")
@@ -76,6 +82,19 @@ def _run_job(job: Job, out: str) -> dict[str, str]:
     # A process may survive its node for a moment; its run is taken over when it ends.
     folder = wait_for_lock(partial(job.run, Path(out)))
     return {name: folder.file(name).read_text() for name in (RUN_INFO, RESULT) if folder.file(name).exists()}
+
+
+def _check_address(address: str) -> None:
+    """Raises unless something answers at an address, which Ray would wait for a minute for."""
+    if address == "auto":
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise UserError(f"the address of a Ray cluster is host:port, ray://host:port or auto, got {address!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except (OSError, UnicodeError) as error:
+        raise UserError(f"no Ray cluster answers at {address!r}") from error
 
 
 def _connect(ray: Any, address: str | None, workers: int) -> None:

@@ -34,6 +34,8 @@ class Range:
         if not -math.inf < self.low < self.high < math.inf or (self.log and self.low <= 0):
             rule = "0 < low < high" if self.log else "finite low < high"
             raise UserError(f"expected {rule} for {self.name}, got {self.low}:{self.high}")
+        if self.whole and not (float(self.low).is_integer() and float(self.high).is_integer()):
+            raise UserError(f"expected integers as bounds of {self.name}, got {self.low}:{self.high}")
 
     def quantize(self, value: float) -> float | int:
         """Returns the value that is used for a sampled one."""

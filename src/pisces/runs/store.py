@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pisces.errors import UserError
-from pisces.runs.lock import Lock
+from pisces.files import READ_ERRORS, TEMPORARY, CheckedRows, read_json, remove, write_atomically
+from pisces.runs.lock import Lock, LockedError
 from pisces.runs.machine import machine_info
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ SCHEMA = 2
 """The version of the format of config.json and result.json; files without a version have the first."""
 MIGRATE = "python studies/migrate_results.py"
 """The command that brings folders up to date."""
-LOCK, TEMPORARY = ".lock", ".tmp-"
+LOCK = ".lock"
 CONFIG, METRICS, CHECKPOINT, RUN_INFO, RESULT = (
     "config.json",
     "metrics.jsonl",
@@ -34,6 +34,13 @@ CONFIG, METRICS, CHECKPOINT, RUN_INFO, RESULT = (
     "run.json",
     "result.json",
 )
+METRICS_SUM = "metrics.sha256"
+"""The checksum of metrics.jsonl."""
+ERROR, REPLAY, PAIRS_UNPACKED = "error.txt", "replay", "pairs.u8"
+"""What an unfinished run may have beside these: the error that ended it, and large files that it works with."""
+START_OVER = "delete the folder to start the run over"
+REMEDIES = {CONFIG: START_OVER, RESULT: "delete it and run the command again"}
+"""What to do about damaged files."""
 
 
 class StoredConfig(Protocol):
@@ -76,23 +83,6 @@ def config_hash(config: StoredConfig) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a file that other processes see either whole or not at all."""
-    # Process ids are unique neither across machines nor across containers that share a disk.
-    temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    descriptor = os.open(temporary, flags, 0o644)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())  # or a power failure could leave the new name with nothing in it
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 @dataclass(frozen=True)
 class RunFolder:
     """The files of one run."""
@@ -119,18 +109,27 @@ class RunFolder:
         except OSError as error:
             raise UserError(f"cannot create {str(self.path)!r}: {error.strerror}") from error
         if not self.file(CONFIG).exists():
-            write_atomically(self.file(CONFIG), json.dumps(config.as_dict(), indent=1, sort_keys=True) + "\n")
-        elif not _agrees(self.read_config(), config.as_dict()):
+            # A process that holds the lock may take the temporary file for a leftover, but wrote the config before.
+            with suppress(FileNotFoundError):
+                write_atomically(self.file(CONFIG), json.dumps(config.as_dict(), indent=1, sort_keys=True) + "\n")
+        if not _agrees(self.read_config(), config.as_dict()):
             raise UserError(f"{str(self.path)!r} holds the run of another config; choose another output folder")
         return self
 
     @property
     def finished(self) -> bool:
-        """Whether the run has a result; an empty file, which a power failure may leave, does not count."""
+        """Whether the run has a result; an empty file, which a power failure may leave, does not count.
+
+        Raises:
+            UserError: if the result is damaged.
+        """
         try:
-            return self.file(RESULT).stat().st_size > 0
+            if self.file(RESULT).stat().st_size == 0:
+                return False
         except OSError:  # there is no result, nor perhaps a folder
             return False
+        self.read_result()
+        return True
 
     @property
     def busy(self) -> bool:
@@ -156,14 +155,25 @@ class RunFolder:
             Whether `work` was called.
         """
         if self.finished:
+            self.remove_leftovers()
             return False
         with self.lock():
             if self.finished:  # by another process in the meantime
                 return False
-            for left in self.path.glob(f"{TEMPORARY}*"):  # by a process that was killed
-                left.unlink(missing_ok=True)
+            remove(self.path.glob(f"{TEMPORARY}*"))
             work()
+            remove(self._leftovers())
             return True
+
+    def remove_leftovers(self) -> None:
+        """Removes what a process that was killed left of a finished run, unless another process works on it."""
+        if self._leftovers():
+            with suppress(LockedError, OSError), self.lock():  # the second on a read-only disk
+                remove(self._leftovers())
+
+    def _leftovers(self) -> list[Path]:
+        known = (self.file(name) for name in (ERROR, REPLAY, PAIRS_UNPACKED))
+        return [*self.path.glob(f"{TEMPORARY}*"), *(path for path in known if path.exists())]
 
     def file(self, name: str) -> Path:
         """Returns the path of a file of the run."""
@@ -172,12 +182,13 @@ class RunFolder:
     def read_json(self, name: str) -> dict[str, Any]:
         """Reads a JSON file of the run."""
         path = self.file(name)
+        remedy = f"; {REMEDIES[name]}" if name in REMEDIES and path.exists() else ""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise UserError(f"{str(path)!r} is missing or damaged: expected readable JSON") from error
+            content = read_json(path)
+        except READ_ERRORS as error:
+            raise UserError(f"{str(path)!r} is missing or damaged: expected readable JSON{remedy}") from error
         if not isinstance(content, dict):
-            raise UserError(f"{str(path)!r} is damaged: expected a JSON object, got {type(content).__name__}")
+            raise UserError(f"{str(path)!r} is damaged: expected a JSON object, got {type(content).__name__}{remedy}")
         return content
 
     def read_config(self) -> dict[str, Any]:
@@ -207,27 +218,26 @@ class RunFolder:
         write_atomically(self.file(RUN_INFO), json.dumps({**machine_info(), **info}, indent=1, sort_keys=True) + "\n")
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
-        """Appends a line to metrics.jsonl."""
-        with self.file(METRICS).open("a") as file:
-            file.write(json.dumps(row, sort_keys=True) + "\n")
-            file.flush()
-            os.fsync(file.fileno())  # or a power failure could lose the line, but not the checkpoint that follows
+        """Appends a line to metrics.jsonl; a row with NaN or infinity is refused, since the run has diverged."""
+        wrong = [name for name, value in row.items() if isinstance(value, float) and not math.isfinite(value)]
+        if wrong:
+            raise UserError(
+                f"the run {str(self.path)!r} diverged: {wrong[0]} is {row[wrong[0]]}; "
+                "choose other settings, e.g. a lower learning rate"
+            )
+        self._metrics.append(row)
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """Reads the lines of metrics.jsonl, without a last line that is incomplete because the run was killed."""
-        if not self.file(METRICS).exists():
-            return []
-        lines = self.file(METRICS).read_text().split("\n")[:-1]
-        try:
-            return [json.loads(line) for line in lines if line]
-        except ValueError as error:
-            raise UserError(
-                f"{str(self.file(METRICS))!r} is damaged: expected JSON lines; delete the folder to start the run over"
-            ) from error
+        """Reads the lines of metrics.jsonl, without what a killed process wrote after the last checksum."""
+        return self._metrics.read()
 
-    def keep_metrics(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Replaces the lines of metrics.jsonl, e.g. by those before the checkpoint that a run resumes from."""
-        write_atomically(self.file(METRICS), "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows))
+    def keep_metrics(self, name: str, last: float) -> None:
+        """Drops the lines of metrics.jsonl that a run repeats: from the first whose value of `name` is above `last`."""
+        self._metrics.keep(name, last)
+
+    @property
+    def _metrics(self) -> CheckedRows:
+        return CheckedRows(self.file(METRICS), self.file(METRICS_SUM), START_OVER)
 
     def save_checkpoint(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
         """Writes checkpoint.safetensors."""

@@ -6,22 +6,23 @@ of its trials below runs/, and tuning.json, which is replaced after every trial.
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
+import sqlite3
 import traceback
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pisces.errors import import_extra
+from pisces.errors import UserError, import_extra
+from pisces.files import check_database, write_atomically
 from pisces.runs.lock import Lock, LockedError
 from pisces.runs.search_space import Range, grid_cells
-from pisces.runs.store import SCHEMA, RunFolder, write_atomically
-from pisces.runs.tuning_config import TuningConfig, score_settings
+from pisces.runs.store import SCHEMA, RunFolder
+from pisces.runs.tuning_config import TrialSummary, Tuning, TuningConfig, score_settings
 
 STORAGE, TUNING, RUNS, LOCKS = "study.db", "tuning.json", "runs", "locks"
 ATTEMPTS = 3
@@ -31,41 +32,14 @@ STARTUP_TRIALS = 10
 # User attributes of Optuna's trials.
 SETTINGS, ERROR = "settings", "error"
 ATTEMPT, INTERRUPTED = "attempt", "interrupted"
-QUEUED, RESUMES = "queued", "resumes"
-
-
-@dataclass(frozen=True)
-class TrialSummary:
-    """The state of one trial."""
-
-    number: int
-    """The number of the trial in the study."""
-    state: str
-    """The state: "complete", "pruned", "failed" or "running"."""
-    score: float | None
-    """The score; of a pruned or running trial the last one reported."""
-    settings: dict[str, Any]
-    """The settings that the trial tries."""
-    error: str = ""
-    """The reason if the trial failed."""
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """The state of a study."""
-
-    trials: tuple[TrialSummary, ...]
-    """The trials so far."""
-    best: TrialSummary | None
-    """The complete trial with the best score."""
-
-    def count(self, state: str) -> int:
-        """Returns the number of trials in a state."""
-        return sum(trial.state == state for trial in self.trials)
+CHECKSUM = "sha256"
 
 
 class Study:
     """A search in its folder; any number of processes may work on it at once.
+
+    Trials of a process that died are resumed, with their numbers and settings. The settings of a trial depend on the
+    trials before it alone, so that a study of one worker has the same trials however often it was killed.
 
     Args:
         config: the config of the study.
@@ -80,8 +54,23 @@ class Study:
             list(grid_cells(config.space))  # raises an error if the space has no grid
         self.folder = RunFolder.of(out, config).create(config)
         self.folder.file(LOCKS).mkdir(exist_ok=True)
-        with self._lock():
+        with self._lock(), self._storage_errors():
             self._study = self._open()
+            _check_trials(self._trials())
+
+    @contextmanager
+    def _storage_errors(self) -> Iterator[None]:
+        from sqlalchemy.exc import SQLAlchemyError  # of a dependency of Optuna
+
+        path = self.folder.file(STORAGE)
+        # Optuna answers with the last ones to content that it did not write.
+        damage = (SQLAlchemyError, sqlite3.Error, LookupError, TypeError, ValueError, AssertionError, RuntimeError)
+        try:
+            if path.exists():
+                check_database(path)
+            yield
+        except damage as error:
+            raise UserError(f"{str(path)!r} is damaged; delete it to search again, with the finished runs") from error
 
     def _open(self) -> Any:
         from sqlalchemy import URL  # a dependency of Optuna
@@ -93,10 +82,14 @@ class Study:
         return self.optuna.create_study(
             storage=storage,
             study_name=self.folder.path.name,
-            direction="maximize" if self.config.experiment.score.better == "higher" else "minimize",
+            direction=self._direction,
             pruner=self._pruner(),
             load_if_exists=True,
         )
+
+    @property
+    def _direction(self) -> str:
+        return "maximize" if self.config.experiment.score.better == "higher" else "minimize"
 
     def _lock(self) -> AbstractContextManager[None]:
         """Returns a context in which no other process changes the study."""
@@ -115,25 +108,26 @@ class Study:
             self.write_result()
 
     def mark_orphaned_trials(self) -> None:
-        """Marks trials whose process died as interrupted, not failed; they are queued again.
+        """Marks trials whose process died as interrupted, which is not held against them.
 
         For the start of a command: the last one may have been killed together with its worker processes.
         """
         with self._lock():
-            self._requeue_orphans(interrupted=True)
+            for trial, lock in self._orphans():
+                with lock:
+                    trial.set_user_attr(INTERRUPTED, True)
 
     def _take(self, total: int) -> tuple[Any, ExitStack] | None:
-        """Starts a new or queued trial and returns it with its lock; None if enough trials were started."""
+        """Resumes or starts a trial and returns it with its lock; None if enough trials were started."""
         with self._lock():
-            self._requeue_orphans(interrupted=False)
-            if self.config.sampler == "grid":
-                self._queue_cells()
+            for trial, lock in self._orphans():
+                if self._resume(trial):
+                    return trial, lock
+                lock.close()
             if len(self._started()) >= self._limit(total):
                 return None
-            # Sampled from the state of the study alone, so that the settings do not depend on the process.
-            self._study.sampler = self._sampler(len(self._trials()))
-            trial = self._study.ask(self._distributions())
-            lock = ExitStack()
+            self._queue()
+            trial, lock = self._study.ask(self._distributions()), ExitStack()
             lock.enter_context(self._trial_lock(trial.number))
             return trial, lock
 
@@ -144,61 +138,82 @@ class Study:
         return list(self._study.get_trials(deepcopy=False, states=states or None))
 
     def _started(self) -> list[Any]:
-        """Returns the trials that have begun, without those that were queued again after their process died."""
-        trials = self._trials()
-        resumed = _resumed(trials)
-        return [trial for trial in trials if trial.state.name != "WAITING" and trial.number not in resumed]
+        """Returns the trials that have begun."""
+        return [trial for trial in self._trials() if trial.state.name != "WAITING"]
 
-    def _requeue_orphans(self, interrupted: bool) -> None:
-        """Queues the running trials whose process died again; their runs resume from the checkpoints."""
+    def _orphans(self) -> Iterator[tuple[Any, ExitStack]]:
+        """Yields the running trials whose process died, with their locks."""
         running = self.optuna.trial.TrialState.RUNNING
         for number in [trial.number for trial in self._trials(running)]:
-            with suppress(LockedError), self._trial_lock(number):
+            with suppress(LockedError), ExitStack() as lock:
+                lock.enter_context(self._trial_lock(number))
                 # Only now is it certain that no process will end the trial.
                 for trial in self._trials(running):
                     if trial.number == number:
-                        self._requeue(trial, interrupted)
+                        yield self.optuna.trial.Trial(self._study, trial._trial_id), lock.pop_all()
 
-    def _requeue(self, trial: Any, interrupted: bool) -> None:
-        counted = not (interrupted or trial.user_attrs.get(INTERRUPTED))
+    def _resume(self, trial: Any) -> bool:
+        """Prepares a trial for another attempt; returns whether it has one left, and ends it otherwise."""
+        counted = not trial.user_attrs.get(INTERRUPTED)
         attempt = trial.user_attrs.get(ATTEMPT, 1) + counted
-        # Queued before it ends, so that it is not lost if this process dies in between.
-        if attempt <= ATTEMPTS and trial.number not in _resumed(self._trials()):
-            self._enqueue(_parameters(trial), {ATTEMPT: attempt, RESUMES: trial.number})
-        self._study.tell(trial.number, state=self.optuna.trial.TrialState.FAIL)
+        if attempt > ATTEMPTS:
+            self._study.tell(trial, state=self.optuna.trial.TrialState.FAIL)
+            return False
+        trial.set_user_attr(ATTEMPT, attempt)
+        trial.set_user_attr(INTERRUPTED, False)
+        return True
 
-    def _queue_cells(self) -> None:
-        """Queues the cells of a grid that were neither queued nor tried."""
-        known = [_parameters(trial) for trial in self._trials()]
-        for cell in grid_cells(self.config.space):
-            if cell not in known:
-                self._enqueue(cell, {})
+    def _queue(self) -> None:
+        """Queues what comes next, unless it is queued: in one step, so that no trial has half of its settings."""
+        if self.config.sampler == "grid":
+            known = [_parameters(trial) for trial in self._trials()]
+            cells = [cell for cell in grid_cells(self.config.space) if cell not in known]
+        else:
+            cells = [] if len(self._trials()) > len(self._started()) else [self._sample()]
+        for cell in cells:
+            self._study.enqueue_trial(cell)
 
-    def _enqueue(self, parameters: dict[str, Any], attributes: dict[str, Any]) -> None:
-        self._study.enqueue_trial(parameters, user_attrs={QUEUED: parameters, **attributes})
+    def _sample(self) -> dict[str, Any]:
+        """Samples settings from the state of the study alone, so that they do not depend on the process."""
+        started = self._started()
+        copy = self.optuna.create_study(direction=self._direction, sampler=self._sampler(len(started)))
+        copy.add_trials(started)
+        return dict(copy.ask(self._distributions()).params)
 
     def _run(self, trial: Any) -> None:
+        for name, distribution in self._distributions().items():
+            trial._suggest(name, distribution)  # a process may have died before Optuna took over what was queued
         settings = {d.name: d.quantize(trial.params[d.name]) for d in self.config.space}
         trial.set_user_attr(SETTINGS, settings)
+        (stored,) = (one for one in self._trials() if one.number == trial.number)
+        reported = dict(stored.intermediate_values)  # by an earlier attempt too
 
         def report(step: int, score: float) -> None:
-            trial.report(score, step)
+            if step not in reported:
+                reported[step] = score
+                trial.report(score, step)
             if trial.should_prune():
                 raise self.optuna.TrialPruned
 
         try:
             score = score_settings(self.config, settings, self.folder.file(RUNS), report)
         except self.optuna.TrialPruned:
-            self._study.tell(trial, state=self.optuna.trial.TrialState.PRUNED)
+            self._end(trial, "PRUNED", reported)
         except KeyboardInterrupt:
             trial.set_user_attr(INTERRUPTED, True)
             raise
         except Exception as error:
             trial.set_user_attr(ERROR, f"{type(error).__name__}: {error}")
-            self.folder.file(f"error_{trial.number}.txt").write_text(traceback.format_exc())
-            self._study.tell(trial, state=self.optuna.trial.TrialState.FAIL)
+            write_atomically(self.folder.file(f"error_{trial.number}.txt"), traceback.format_exc())
+            self._end(trial, "FAIL", reported)
         else:
-            self._study.tell(trial, score)
+            self._end(trial, "COMPLETE", reported, score)
+
+    def _end(self, trial: Any, state: str, reported: dict[int, float], score: float | None = None) -> None:
+        if state == "PRUNED":
+            score = reported[max(reported)]  # which Optuna takes for its value
+        trial.set_user_attr(CHECKSUM, _digest(trial.params, reported, score))
+        self._study.tell(trial, None if state != "COMPLETE" else score, state=self.optuna.trial.TrialState[state])
 
     def _distributions(self) -> dict[str, Any]:
         made = {}
@@ -247,22 +262,26 @@ class Study:
                 "schema": SCHEMA,
                 "config": self.config.as_dict(),
                 "score": self.config.experiment.score.label,
-                "best": None if state.best is None else _as_json(state.best),
-                "trials": [_as_json(trial) for trial in state.trials],
+                "best": None if state.best is None else state.best.as_json(),
+                "trials": [trial.as_json() for trial in state.trials],
             }
             write_atomically(self.folder.file(TUNING), json.dumps(content, indent=1) + "\n")
 
 
-def _as_json(trial: TrialSummary) -> dict[str, Any]:
-    score = trial.score if trial.score is not None and math.isfinite(trial.score) else None
-    return {**vars(trial), "score": score}
-
-
 def _parameters(trial: Any) -> dict[str, Any]:
     """Returns what a trial tries or, if it has not begun, is going to try."""
-    return {**trial.user_attrs.get(QUEUED, {}), **trial.params}
+    return {**trial.system_attrs.get("fixed_params", {}), **trial.params}
 
 
-def _resumed(trials: Iterable[Any]) -> set[int]:
-    """Returns the numbers of the trials that were queued again as other trials."""
-    return {trial.user_attrs[RESUMES] for trial in trials if RESUMES in trial.user_attrs}
+def _digest(parameters: Mapping[str, Any], reported: Mapping[int, float], score: float | None) -> str:
+    content = [sorted(parameters.items()), sorted(reported.items()), score]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _check_trials(trials: Iterable[Any]) -> None:
+    for trial in trials:
+        expected = trial.user_attrs.get(CHECKSUM)
+        if expected and trial.state.is_finished():
+            found = _digest(trial.params, trial.intermediate_values, trial.value)
+            if found != expected:
+                raise ValueError(f"trial {trial.number} was changed")

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pisces.errors import UserError, unknown_name
+from pisces.files import write_atomically
 from pisces.runs.job import Job
 from pisces.runs.lock import LockedError
 from pisces.runs.pool import KILLED, Died, Event, Pool, Raised, Reported, Returned
 from pisces.runs.progress import Progress
+from pisces.runs.store import ERROR
 
 ENGINES = ("local", "ray")
 ATTEMPTS = 2
@@ -22,7 +24,6 @@ POLL_SECONDS = 0.5
 """Time between two looks at the runs."""
 REPORT_SECONDS = 0.5
 """Least time between two progress reports of a run, unless it was evaluated."""
-ERROR_FILE = "error.txt"
 
 
 @dataclass
@@ -100,8 +101,10 @@ class SweepQueue:
         self.elsewhere: deque[int] = deque()
         """The jobs that other processes work on."""
         self._attempts = [0] * len(jobs)
+        finished = _finished(jobs, out)
         for index, job in enumerate(jobs):
-            if job.folder(out).finished:
+            if finished[index]:
+                job.folder(out).remove_leftovers()
                 self.state.done.append(index)
             else:
                 job.folder(out).create(job.config)
@@ -119,7 +122,7 @@ class SweepQueue:
         del self.state.running[index]
         self.state.done.append(index)
         self.state.ran += [index] if ran else []
-        self.jobs[index].folder(self.out).file(ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt
+        self.jobs[index].folder(self.out).file(ERROR).unlink(missing_ok=True)  # of an earlier attempt
 
     def leave(self, index: int) -> None:
         """Leaves a running job to the process that works on it."""
@@ -130,8 +133,8 @@ class SweepQueue:
     def fail(self, index: int, reason: str) -> None:
         """Records why a running job failed, and queues it again if it has attempts left."""
         del self.state.running[index]
-        path = self.jobs[index].folder(self.out).file(ERROR_FILE)
-        path.write_text(reason, encoding="utf-8")
+        path = self.jobs[index].folder(self.out).file(ERROR)
+        write_atomically(path, reason)
         if self._attempts[index] < ATTEMPTS:
             self.pending.append(index)
         else:
@@ -147,6 +150,19 @@ class SweepQueue:
                 self.elsewhere.append(index)
             else:
                 self.pending.append(index)
+
+
+def _finished(jobs: Sequence[Job], out: Path) -> list[bool]:
+    """Returns which jobs are finished; damaged results are counted, so that the user can delete all at once."""
+    finished, damaged = [], []
+    for job in jobs:
+        try:
+            finished.append(job.folder(out).finished)
+        except UserError as error:
+            damaged.append(str(error))
+    if damaged:
+        raise UserError(damaged[0] + (f" ({len(damaged)} results are damaged)" if len(damaged) > 1 else ""))
+    return finished
 
 
 @dataclass(frozen=True)

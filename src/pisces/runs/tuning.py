@@ -9,8 +9,8 @@ from typing import Any
 
 from pisces.errors import UserError
 from pisces.runs.pool import KILLED, Died, Pool, Raised
-from pisces.runs.study import ATTEMPTS, Study, TrialSummary, Tuning
-from pisces.runs.tuning_config import Tunable, TuningConfig
+from pisces.runs.study import ATTEMPTS, Study
+from pisces.runs.tuning_config import TrialSummary, Tunable, Tuning, TuningConfig
 
 __all__ = ["Study", "TrialSummary", "Tunable", "Tuning", "TuningConfig", "tune"]
 
@@ -52,12 +52,16 @@ def tune(
                     deaths += 1
                     # Trials that kill their process are abandoned after a few attempts; what is left is no trial.
                     if deaths > ATTEMPTS * trials:
-                        raise UserError(KILLED) if isinstance(event, Died) else RuntimeError(event.traceback)
+                        raise UserError(KILLED if isinstance(event, Died) else _last_line(event.traceback))
                     pool.submit(place, task)
             report(study.state())
     study.write_result()
     report(study.state())
     return study
+
+
+def _last_line(traceback: str) -> str:
+    return f"a worker failed: {traceback.strip().splitlines()[-1]}"
 
 
 @dataclass(frozen=True)

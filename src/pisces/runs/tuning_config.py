@@ -102,6 +102,40 @@ class TuningConfig:
         return {**values, **names}
 
 
+@dataclass(frozen=True)
+class TrialSummary:
+    """The state of one trial."""
+
+    number: int
+    """The number of the trial in the study."""
+    state: str
+    """The state: "complete", "pruned", "failed" or "running"."""
+    score: float | None
+    """The score; of a pruned or running trial the last one reported."""
+    settings: dict[str, Any]
+    """The settings that the trial tries."""
+    error: str = ""
+    """The reason if the trial failed."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the trial as JSON values; an infinite score is None."""
+        return {**vars(self), "score": self.score if self.score is not None and math.isfinite(self.score) else None}
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The state of a study."""
+
+    trials: tuple[TrialSummary, ...]
+    """The trials so far."""
+    best: TrialSummary | None
+    """The complete trial with the best score."""
+
+    def count(self, state: str) -> int:
+        """Returns the number of trials in a state."""
+        return sum(trial.state == state for trial in self.trials)
+
+
 def score_settings(config: TuningConfig, settings: Mapping[str, Any], runs: Path, report: Report) -> float:
     """Runs one combination of settings with every seed and returns the mean of their scores.
 

@@ -114,6 +114,46 @@ def test_a_damaged_pair_is_explained(whole, root, tmp_path):
         PairStore(tmp_path, 1, 3, DrQSettings(), tmp_path / "scratch")
 
 
+@pytest.mark.parametrize("change", [{"frames_x": "float"}, {"actions": "nan"}, {"actions": "short"}, {"return": "two"}])
+def test_a_pair_of_other_arrays_is_explained(change, whole, root, tmp_path):
+    (folder,) = root.glob("distracting/drq/*/pairs")
+    with np.load(folder / "0000.npz") as archive:
+        arrays = dict(archive)
+    ((name, way),) = change.items()
+    value = arrays[name]
+    arrays[name] = {
+        "float": lambda: value.astype(float),
+        "nan": lambda: value * np.float32("nan"),
+        "short": lambda: value[:-1],
+        "two": lambda: np.array([1.0, 2.0]),
+    }[way]()
+    np.savez(tmp_path / "0000.npz", **arrays)
+    with pytest.raises(ValueError, match=r"0000\.npz' is damaged; delete it and run the same command again"):
+        PairStore(tmp_path, 1, 3, DrQSettings(), tmp_path / "scratch")
+
+
+def test_bytes_of_a_pair_are_checked_and_a_deleted_pair_is_recorded_again(whole, root, tmp_path):
+    (folder,) = root.glob("distracting/drq/*/pairs")
+    good = (folder / "0000.npz").read_bytes()
+    for place in range(60, len(good) - 200, len(good) // 20):
+        damaged = bytearray(good)
+        damaged[place] ^= 1
+        (tmp_path / "0000.npz").write_bytes(damaged)
+        try:
+            store = PairStore(tmp_path, 1, 3, DrQSettings(), tmp_path / "scratch")
+        except UserError:
+            pass  # in the words that the tests above check
+        else:  # a byte that means nothing, such as a date
+            same = PairStore(folder, 1, 3, DrQSettings(), tmp_path / "same")
+            assert np.array_equal(store._frames, same._frames)
+            assert store.returns == same.returns
+    (folder / "0000.npz").unlink()
+    result = whole.file("result.json").read_bytes()
+    whole.file("result.json").unlink()
+    whole.file("checkpoint.safetensors").unlink()
+    assert run(config_of(), root).file("result.json").read_bytes() == result
+
+
 @pytest.mark.parametrize("decision", [6, 15])
 def test_a_stopped_run_goes_on_to_the_same_result(whole, root, tmp_path, monkeypatch, decision):
     monkeypatch.setattr(distracting_run, "CHECKPOINT_SECONDS", 0.0)

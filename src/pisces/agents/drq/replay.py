@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
+import shutil
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,8 @@ from pisces.errors import UserError
 
 SLACK = 10_000
 """Slots beyond the capacity: how much may be written after a checkpoint without overwriting what it needs."""
+
+RESTART = "delete the run's checkpoint to restart it"
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,18 @@ class Replay:
         frame_stack: frames per observation.
         action_size: entries of an action.
         written: number of slots written so far, from a checkpoint; 0 starts an empty buffer.
+        digest: the `digest` at the checkpoint, which the files must have; None if it is not known.
     """
 
     def __init__(
-        self, folder: Path, capacity: int, frame_size: int, frame_stack: int, action_size: int, written: int = 0
+        self,
+        folder: Path,
+        capacity: int,
+        frame_size: int,
+        frame_stack: int,
+        action_size: int,
+        written: int = 0,
+        digest: str | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.frame_stack, self.written = frame_stack, written
@@ -68,6 +82,11 @@ class Replay:
         )
         self._frames = _open(folder / "frames.u8", np.dtype(np.uint8), (self.slots, frame_size, frame_size, 3), written)
         self._columns = _open(folder / "columns.bin", columns, (self.slots,), written)
+        self._frame_sums = np.zeros(self.slots, np.uint32)
+        for slot in self._needed_slots():
+            self._frame_sums[slot] = zlib.crc32(self._frames[slot])
+        if digest not in (None, self.digest()):
+            raise UserError(f"the replay files in {str(folder)!r} are damaged; {RESTART}")
 
     def __len__(self) -> int:
         """Returns the number of slots to sample from."""
@@ -87,6 +106,7 @@ class Replay:
     def _write(self, frame: NDArray[np.uint8], place: int) -> None:
         slot = self.written % self.slots
         self._frames[slot] = frame
+        self._frame_sums[slot] = zlib.crc32(self._frames[slot])
         row = self._columns[slot]
         row["action"], row["reward"], row["place"], row["acts"], row["continues"] = 0, 0, place, 0, 1
         self.written += 1
@@ -133,6 +153,17 @@ class Replay:
                 return np.asarray(numbers)
             numbers[ends] = rng.integers(low, self.written - 1, int(ends.sum()))
 
+    def _needed_slots(self) -> NDArray[np.int64]:
+        """The slots that batches are drawn from, the oldest first."""
+        return np.arange(max(self.written - self._kept, 0), self.written) % self.slots
+
+    def digest(self) -> str:
+        """Returns a checksum of everything that batches are drawn from."""
+        slots = self._needed_slots()
+        digest = hashlib.sha256(self._frame_sums[slots].tobytes())
+        digest.update(self._columns[slots].tobytes())
+        return digest.hexdigest()
+
     def safe(self, decisions: int) -> bool:
         """Whether that many more decisions do not overwrite the frames of the last checkpoint."""
         return self.written + decisions + 1 - self._saved <= self._slack
@@ -164,13 +195,16 @@ def _gather(slots, frames):  # type: ignore[no-untyped-def]
 
 
 def _open(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], written: int) -> np.memmap[Any, Any]:
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     if written and (not path.exists() or path.stat().st_size != size):
-        raise UserError(
-            f"the replay file {str(path)!r} of the checkpoint is missing or has another size; "
-            "delete the run's checkpoint to restart it"
-        )
+        raise UserError(f"the replay file {str(path)!r} of the checkpoint is missing or has another size; {RESTART}")
     if not path.exists() or path.stat().st_size != size:
+        free = shutil.disk_usage(path.parent).free
+        if size > free:
+            raise UserError(
+                f"the replay in {str(path.parent)!r} needs {size / 1e9:.3g} GB, but {free / 1e9:.3g} GB are free; "
+                "choose a smaller buffer_size"
+            )
         with path.open("wb") as file:
             file.truncate(size)
     return np.memmap(path, dtype=dtype, mode="r+", shape=shape)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from pisces.envs.distracting.env import DistractingEnv
 from pisces.errors import UserError
 from pisces.experiments.distracting.config import DistractingConfig
 from pisces.experiments.distracting.policy import ControlPolicy
+from pisces.files import replacing
 from pisces.metrics import l1_distance
 from pisces.pairs import Pair, TrajectoryPairs
 from pisces.runs.store import RunFolder
@@ -143,15 +142,8 @@ def _record_pair(config: DistractingConfig, env: DistractingEnv, agent: DrQAgent
 
 
 def _write_pair(path: Path, arrays: dict[str, Any]) -> None:
-    temporary = path.with_name(f".tmp-{uuid.uuid4().hex}.npz")
-    try:
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())  # or a power failure could leave the new name with nothing in it
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as file:
+        np.savez_compressed(file, **arrays)
 
 
 class PairStore:
@@ -193,10 +185,13 @@ class PairStore:
             arrays = load_arrays("a pair of episodes", path)
             frames, actions = np.stack([arrays["frames_x"], arrays["frames_y"]]), arrays["actions"]
             self.returns.append(float(arrays["return"]))
-        except (ValueError, KeyError) as error:
+            _check_pair(frames, actions)
+            if self._frames is None:
+                self._frames = np.memmap(scratch, np.uint8, "w+", shape=(count, *frames.shape))
+            if frames.shape != self._frames.shape[1:]:
+                raise ValueError(f"frames {frames.shape} unlike those of the other pairs")
+        except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"{str(path)!r} is damaged; delete it and run the same command again") from error
-        if self._frames is None:
-            self._frames = np.memmap(scratch, np.uint8, "w+", shape=(count, *frames.shape))
         self._frames[number] = frames
         numbers = 2 * number * len(actions) + np.arange(2 * len(actions)).reshape(2, -1)
         return [Trajectory(side, actions, terminated=False) for side in numbers]
@@ -210,6 +205,13 @@ class PairStore:
     def draw(self, rng: np.random.Generator) -> Pair:
         """Samples a pair."""
         return self.pairs.sample(rng)
+
+
+def _check_pair(frames: NDArray[Any], actions: NDArray[Any]) -> None:
+    """Raises unless frames [2, T, H, W, 3] and actions [T, A] can be those of a pair."""
+    fits = frames.ndim == 5 and actions.ndim == 2 and frames.shape[1] == len(actions) > 0 and frames.shape[4] == 3
+    if not fits or frames.dtype != np.uint8 or actions.dtype != np.float32 or not np.isfinite(actions).all():
+        raise ValueError(f"frames {frames.dtype} {frames.shape} and actions {actions.dtype} {actions.shape}")
 
 
 def stack_observations(frames: NDArray[np.uint8], stack: int) -> NDArray[np.uint8]:

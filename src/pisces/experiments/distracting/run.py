@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -32,10 +31,10 @@ from pisces.experiments.distracting.data import (
     write_pictures,
 )
 from pisces.runs.progress import Listener, Progress
-from pisces.runs.store import RunFolder
+from pisces.runs.store import PAIRS_UNPACKED, REPLAY, RunFolder
 
 CHECKPOINT_SECONDS = 120.0
-PAIRS, PAIRS_UNPACKED, REPLAY = "pairs", "pairs.u8", "replay"
+PAIRS = "pairs"
 EPISODE_STEPS = 1000
 ON_POLICY_BATCHES = 50
 """A pretrained agent collects this many batches of decisions before its first update."""
@@ -92,14 +91,14 @@ class _Run:
         self.sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         self.best: dict[str, Tensor] = {}
         self.best_return = -1.0
-        written = self._restore(pretrained)
+        written, digest = self._restore(pretrained)
         size, stack = config.protocol.frame_size, config.protocol.frame_stack
         capacity = config.settings.buffer_size
-        self.replay = Replay(folder.file(REPLAY), capacity, size, stack, self.agent.action_size, written)
+        self.replay = Replay(folder.file(REPLAY), capacity, size, stack, self.agent.action_size, written, digest)
         self.pairs = self._open_pairs(pretrained)
         self.started = self.saved = time.monotonic()
 
-    def _restore(self, pretrained: RunFolder | None) -> int:
+    def _restore(self, pretrained: RunFolder | None) -> tuple[int, str | None]:
         checkpoint = self.folder.load_checkpoint()
         numbers: dict[str, Any] = {}
         if checkpoint is not None:
@@ -112,8 +111,8 @@ class _Run:
             self.best = tensors_below(BEST, tensors)
         elif self.config.init == "pretrained" and pretrained is not None:
             self.agent.restore_policy(_best_policy(pretrained))
-        self.folder.keep_metrics([row for row in self.folder.read_metrics() if row["step"] <= self.steps])
-        return int(numbers.get("written", 0))
+        self.folder.keep_metrics("step", self.steps)
+        return int(numbers.get("written", 0)), numbers.get("replay")
 
     def _open_pairs(self, pretrained: RunFolder | None) -> PairStore | None:
         if not self.config.has_pairs or pretrained is None:
@@ -122,7 +121,9 @@ class _Run:
         return PairStore(pretrained.file(PAIRS), protocol.pairs, protocol.frame_stack, self.config.settings, scratch)
 
     def resume(self) -> None:
-        total = self.config.protocol.steps
+        total, rows = self.config.protocol.steps, self.folder.read_metrics()
+        if rows and rows[-1]["step"] == self.steps:  # the process may have been killed before it was heard
+            self._tell({}, rows[-1])
         while self.steps < total:
             self._episode()
             evaluation = self._evaluate() if self._evaluation_due() else None
@@ -208,6 +209,7 @@ class _Run:
         tensors, numbers = self.agent.state()
         numbers |= {"steps": self.steps, "decisions": self.decisions, "episodes": self.episodes}
         numbers |= {"sums": dict(self.sums), "written": self.replay.flush(), "seconds": self._seconds()}
+        numbers["replay"] = self.replay.digest()
         numbers["best_return"] = self.best_return
         best = {f"{BEST}{name}": value for name, value in self.best.items()}
         self.folder.save_checkpoint(tensors | best, numbers)
@@ -235,6 +237,3 @@ class _Run:
         self.folder.write_result(self.config, result)
         for env in self.envs.values():
             env.close()
-        # Neither is needed any more, and both are large.
-        shutil.rmtree(self.folder.file(REPLAY))
-        self.folder.file(PAIRS_UNPACKED).unlink(missing_ok=True)

@@ -56,18 +56,18 @@ class _Run:
 
     def _restore(self) -> None:
         checkpoint = self.folder.load_checkpoint()
-        rows = self.folder.read_metrics()
         if checkpoint is not None:
             tensors, numbers = checkpoint
             with self.folder.checkpoint_errors():
                 self.agent.restore(tensors, numbers)
             self.sums = np.array(numbers["sums"])
             self.seconds = float(numbers["seconds"])
-        self.folder.keep_metrics([row for row in rows if row["iteration"] <= self.agent.iteration])
+        self.folder.keep_metrics("iteration", self.agent.iteration)
 
     def resume(self) -> None:
         with DeferredInterrupt() as interrupt:
             self._conclude()  # an evaluation that an interrupt may have left undone
+            self._repeat_evaluation()
             while self.agent.iteration < self.agent.total_iterations and not interrupt.requested:
                 self._train_once()
             if interrupt.requested:
@@ -77,6 +77,13 @@ class _Run:
                 self._finish()
         if interrupt.requested:
             raise KeyboardInterrupt
+
+    def _repeat_evaluation(self) -> None:
+        """Reports the evaluation of a resumed checkpoint: its process may have been killed before it was heard."""
+        agent, rows = self.agent, self.folder.read_metrics()
+        if rows and rows[-1]["iteration"] == agent.iteration:
+            for listener in self.listeners:
+                listener(Progress(agent.iteration, agent.total_iterations, {}, rows[-1]))
 
     def _train_once(self) -> None:
         agent = self.agent

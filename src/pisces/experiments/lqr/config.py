@@ -11,10 +11,11 @@ from pisces.agents.linear.settings import LinearSettings
 from pisces.envs.lqr import STATES
 from pisces.errors import UserError
 from pisces.experiments.config import Config, command_line
-from pisces.validation import Count, Interval
+from pisces.validation import Count, Interval, check_memory
 
 SIZES = (500, 1000, 10_000)
 """The paper's numbers of distractors."""
+MOST_SEEDS = 100_000
 ENVIRONMENTS = 2
 """The paper's number of training environments."""
 FIRST_TUNING_SEED = 1000
@@ -43,7 +44,7 @@ class LQRConfig(Config):
 
     distractors: Annotated[int, Interval(STATES)] = SIZES[0]
     """Number of distractors."""
-    n_seeds: Count = 1
+    n_seeds: Annotated[int, Interval(1, MOST_SEEDS)] = 1
     """Number of consecutive seeds, from `seed` on; each has a system, environments and initial weights of its own."""
     environments: Count = ENVIRONMENTS
     """Number of training environments."""
@@ -57,6 +58,15 @@ class LQRConfig(Config):
         size = self.distractors + STATES
         if self.settings.policy == "two-layer" and self.settings.width > size:
             raise UserError(f"width must be at most {size}, the size of the observation, got {self.settings.width}")
+        check_memory(f"a run with {self.distractors} distractors", self.seed_bytes)
+
+    @property
+    def seed_bytes(self) -> int:
+        """The memory that training one seed takes."""
+        wide = self.settings.policy == "two-layer"
+        width = self.settings.width if wide else STATES * self.environments
+        numbers = (self.distractors + STATES) * (5 * width + 40 * self.environments)
+        return numbers * (4 if self.settings.precision == "float32" else 8)
 
     @property
     def where(self) -> str:

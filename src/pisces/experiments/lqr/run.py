@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from pisces.envs.lqr import STATES
+from pisces.errors import UserError
 from pisces.experiments.lqr.config import LQRConfig
 from pisces.experiments.lqr.data import evaluate_seed, train_seeds
 from pisces.runs.progress import Listener, Progress
@@ -24,22 +24,24 @@ def run(config: LQRConfig, folder: RunFolder, listeners: Sequence[Listener], dev
     """Trains the seeds that the folder lacks and writes the result."""
     torch.set_num_threads(config.threads)
     started = time.monotonic()
-    rows = folder.read_metrics()
-    folder.keep_metrics(rows)  # drops a line that an interrupt cut off
-    done = {row["seed"] for row in rows}
+    folder.keep_metrics("seed", max(config.seeds))  # drops a line that an interrupt cut off
+    done = {row["seed"] for row in folder.read_metrics()}
     for seeds in batches(config, [seed for seed in config.seeds if seed not in done]):
         _train_batch(config, seeds, folder, len(done), listeners)
         done |= set(seeds)
+    rows = folder.read_metrics()
+    if all(row["train_error"] is None for row in rows):
+        raise UserError(
+            f"the run {str(folder.path)!r} diverged: the closed loop is unstable in its training environments; "
+            "choose other settings, e.g. a lower learning rate"
+        )
     folder.write_info({"seconds": round(time.monotonic() - started, 1)})
-    folder.write_result(config, result_values(config, folder.read_metrics()))
+    folder.write_result(config, result_values(config, rows))
 
 
 def batches(config: LQRConfig, seeds: Sequence[int]) -> Iterator[Sequence[int]]:
     """Splits seeds into batches that fit the memory for one batch."""
-    observed, settings = config.distractors + STATES, config.settings
-    width = settings.width if settings.policy == "two-layer" else STATES * config.environments
-    per_seed = observed * (5 * width + 40 * config.environments) * (4 if settings.precision == "float32" else 8)
-    size = int(max(1, min(MOST_SEEDS, BATCH_BYTES // per_seed)))
+    size = int(max(1, min(MOST_SEEDS, BATCH_BYTES // config.seed_bytes)))
     for start in range(0, len(seeds), size):
         yield seeds[start : start + size]
 

@@ -20,7 +20,7 @@ from pisces.metrics.exact.reduction import reduce_chain
 from pisces.metrics.exact.requested.solve import solve_requested
 from pisces.metrics.exact.solver import Solver
 from pisces.metrics.exact.workers import CHUNK, Workers
-from pisces.validation import check_discount, check_tolerance
+from pisces.validation import check_discount, check_distances, check_tolerance
 
 FloatArray = NDArray[np.float64]
 
@@ -106,6 +106,7 @@ def solve_chains(
         requested = _check_pairs(options.pairs, (chain_x.n_states, chain_y.n_states))
         solution = solve_requested(chain_x, chain_y, costs, requested, options, cost_rounding)
         return MetricResult(solution.values, solution.error, solution.rounds)
+    check_distances(chain_x.n_states, chain_y.n_states)
     tables = costs.tables()
     symmetric = chain_x is chain_y and is_symmetric(tables)
     if is_deterministic(chain_x) and is_deterministic(chain_y):
@@ -141,6 +142,7 @@ def _solve_matrix(
 
 def cost_table(cost: Cost, features_x: FloatArray, features_y: FloatArray) -> FloatArray:
     """Returns the cost of every pair of states, [n, m], after checking it."""
+    check_distances(len(features_x), len(features_y))
     return check_cost(cost(features_x, features_y), (len(features_x), len(features_y)))
 
 

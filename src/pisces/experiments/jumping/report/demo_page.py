@@ -10,9 +10,10 @@ from pisces.experiments.jumping.config import JumpingConfig
 from pisces.experiments.jumping.data import task_metrics
 from pisces.experiments.jumping.report.task_figures import FIGURE_DISCOUNT, TASK_X, TASK_Y
 from pisces.experiments.jumping.report.tiles import solved_grid
+from pisces.files import write_atomically
 from pisces.reports.figures import frames_strip, heat_map, learning_curves
 from pisces.reports.page import html as page
-from pisces.runs.store import RESULT, RUN_INFO, RunFolder, write_atomically
+from pisces.runs.store import RESULT, RUN_INFO, RunFolder
 
 NAMES = ("without PSE", "with PSE")
 SHOWN_STEPS = (0, 11, 31)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +16,7 @@ from pisces.experiments.jumping.report.embeddings import load_jumping, optimal_e
 from pisces.metrics import Diagnosis, diagnose
 from pisces.metrics.alignment import TOLERANCE
 from pisces.reports.results import StoredRun
-from pisces.reports.tables import escape_markdown, markdown
+from pisces.reports.tables import csv_text, escape_markdown, markdown
 from pisces.trajectories import Trajectory
 
 POSITIONS, HEIGHTS = range(21, 46, 6), (11, 15, 19)
@@ -140,15 +138,13 @@ def diagnosis_markdown(diagnoses: Sequence[tuple[str, RunDiagnosis]]) -> str:
 
 def diagnosis_csv(diagnoses: Sequence[tuple[str, RunDiagnosis]]) -> str:
     """Returns CSV text with one line per run and unseen task."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
     numbers = ("states", "alignment", "regret", "unmatched_share", "transfer_bound")
-    writer.writerow(["run", "obstacle_position", "floor_height", "color", "solved", *numbers])
+    rows: list[list[Any]] = [["run", "obstacle_position", "floor_height", "color", "solved", *numbers]]
     for label, one in diagnoses:
         for task, solved, found in zip(one.tasks, one.solved, one.found.environments, strict=True):
             values = [f"{getattr(found, name):.6g}" for name in numbers]
-            writer.writerow([label, task.obstacle_position, task.floor_height, task.color, int(solved), *values])
-    return buffer.getvalue()
+            rows.append([label, task.obstacle_position, task.floor_height, task.color, int(solved), *values])
+    return csv_text(rows)
 
 
 def packed_diagnosis(label: str, one: RunDiagnosis) -> dict[str, Any]:

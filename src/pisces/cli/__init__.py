@@ -29,6 +29,7 @@ First steps:
 $ pisces demo                       # train without and with policy similarity embeddings; writes a page
 $ pisces doctor                     # check your installation
 $ pisces metric x.npz y.npz         # distances between the states of two trajectories or MDPs
+$ pisces metric agent_a agent_b     # compare two agents by their episodes, folders of trajectories; writes a page
 
 Experiments; rerun a command to resume it:
 $ pisces train jumping --method randconv+pse --preset quick

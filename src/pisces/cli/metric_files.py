@@ -75,9 +75,7 @@ class MetricReport:
 
     def write(self, out: Path, name_x: str, name_y: str) -> list[Path]:
         """Writes the distances (npz), the nearest neighbors (csv) and the heat map (png)."""
-        if out.exists() and not out.is_dir():
-            raise UserError(f"expected an output folder, got {str(out)!r}, which is a file")
-        out.mkdir(parents=True, exist_ok=True)
+        make_output_folder(out)
         paths = [out / "distance.npz", out / "nearest.csv", out / "heat_map.png"]
         bound = np.float64(self.error_bound)
         with replacing(paths[0]) as file:
@@ -88,6 +86,13 @@ class MetricReport:
         with replacing(paths[2]) as file:
             figure.savefig(file, format="png", dpi=130)
         return paths
+
+
+def make_output_folder(out: Path) -> None:
+    """Makes a folder, or raises if a file is in its place."""
+    if out.exists() and not out.is_dir():
+        raise UserError(f"expected an output folder, got {str(out)!r}, which is a file")
+    out.mkdir(parents=True, exist_ok=True)
 
 
 def compare_files(
@@ -215,16 +220,21 @@ def compare_trajectories(
             which takes the policy similarity metric's cost for the kind of actions.
         last: what follows the last states; see `trajectory_metric`.
     """
+    distance = trajectory_metric(x, y, discount, trajectory_cost(cost), last)
+    return MetricReport(distance, "psm" if cost == "auto" else cost)
+
+
+def trajectory_cost(name: str) -> TrajectoryCost:
+    """Returns the cost between trajectories of a name; see `compare_trajectories`."""
     costs: dict[str, TrajectoryCost] = {
         "auto": behavior_cost,
         "total-variation": lambda x, y: total_variation(*_policies(x, y)),
         "l1": lambda x, y: l1_distance(*_actions(x, y)),
         "reward": lambda x, y: reward_difference(*_rewards(x, y)),
     }
-    if cost not in costs:
-        raise unknown_name("cost", cost, costs)
-    distance = trajectory_metric(x, y, discount, costs[cost], last)
-    return MetricReport(distance, "psm" if cost == "auto" else cost)
+    if name not in costs:
+        raise unknown_name("cost", name, costs)
+    return costs[name]
 
 
 def _policies(x: Trajectory, y: Trajectory) -> tuple[NDArray[np.generic], NDArray[np.generic]]:

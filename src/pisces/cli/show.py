@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
@@ -34,47 +34,73 @@ def demo(out: Path = Path("demo"), seed: int = 0, preset: str = "quick") -> None
 
 
 def metric(
-    x: Annotated[Path, tyro.conf.Positional],
-    y: Annotated[Path, tyro.conf.Positional],
+    paths: Annotated[tuple[Path, ...], tyro.conf.Positional],
     discount: float = 0.99,
     metric: str = "psm",
     cost: str = "auto",
     last: str | None = None,
+    threshold: float | None = None,
     tolerance: float | None = None,
     relative_tolerance: float | None = None,
     ties: str = "first",
     out: Path = Path("metric"),
 ) -> None:
-    """Measure the distances between the states of two trajectories, or of two finite MDPs.
+    """Measure the distances between the states of two trajectories or MDPs, or compare two agents by their episodes.
 
     Args:
-        x: a trajectory (npz, written by Trajectory.save) or an MDP (npz, written by FiniteMDP.save).
-        y: another; for an MDP, the same file again gives the distances within it.
+        paths: two trajectories (npz, written by Trajectory.save), two MDPs (npz, written by FiniteMDP.save; the same
+            file twice gives the distances within it), or the episodes of two agents: two folders of trajectories, or
+            the files of two folders, e.g. a/*.npz b/*.npz.
         discount: discount of the metric, in [0, 1).
         metric: for MDPs: psm, pi-bisimulation, bisimulation or mico; policies are the optimal ones.
         cost: for trajectories: total-variation, l1, reward (pi-bisimulation), or auto for the policy similarity metric.
         last: for trajectories: self-loop or stop, what follows the last pair of states. Without it, terminated
-            trajectories stay in their last states and the sum stops at the end of truncated ones.
+            trajectories stay in their last states and the sum stops at the end of truncated ones; for agents, stop.
+        threshold: for agents: distance above which a state has no match, 0.5 without it.
         tolerance: for MDPs: certified error at which to stop, 1e-6 times the largest cost without it.
         relative_tolerance: for MDPs: the same relative to the largest distance.
         ties: for MDPs: first or uniform, what the optimal policies do in states with several optimal actions.
-        out: folder for distance.npz, nearest.csv and heat_map.png.
+        out: folder for distance.npz, nearest.csv and heat_map.png; for agents, behavior.html and states.csv.
     """
-    from pisces.cli.metric_files import compare_files
+    from pisces.cli.behavior_files import agent_files
     from pisces.metrics.setting import Accuracy
 
     accuracy = Accuracy(tolerance, relative_tolerance)
-    report = compare_files(x, y, discount, metric, cost, last, accuracy, ties)  # type: ignore[arg-type]
-    paths = report.write(out, x.stem, y.stem)
-    table = Table("state of x", "nearest of y", "distance", title=f"{report.name}, discount {discount}")
+    files = agent_files(paths)
+    if files is None:
+        if threshold is not None:
+            raise UserError("--threshold is for the episodes of two agents, got two files")
+        _show_distances(paths, (discount, metric, cost, last, accuracy, ties), out)
+    else:
+        if (metric, ties) != ("psm", "first") or accuracy != Accuracy(None, None):
+            raise UserError("expected no --metric, --tolerance and --ties for episodes of agents, which are for MDPs")
+        _show_agents(files, (discount, cost, last, 0.5 if threshold is None else threshold), out)
+
+
+def _show_distances(paths: tuple[Path, ...], options: tuple[Any, ...], out: Path) -> None:
+    from pisces.cli.metric_files import compare_files
+
+    x, y = paths
+    report = compare_files(x, y, *options)
+    written = report.write(out, x.stem, y.stem)
+    table = Table("state of x", "nearest of y", "distance", title=f"{report.name}, discount {options[0]}")
     for i in range(min(len(report.nearest), 10)):
         table.add_row(str(i), str(report.nearest[i]), f"{report.distance[i, report.nearest[i]]:.6g}")
     console.print(table)
     size = f"{report.distance.shape[0]} x {report.distance.shape[1]} distances"
     bound = f", exact to {report.error_bound:.1e}" if report.error_bound else ""
-    console.print(f"{size}{bound}: {', '.join(map(str, paths))}", soft_wrap=True)
+    console.print(f"{size}{bound}: {', '.join(map(str, written))}", soft_wrap=True)
     for note in report.notes:
         console.print(note, soft_wrap=True)
+
+
+def _show_agents(files: tuple[list[Path], list[Path]], options: tuple[Any, ...], out: Path) -> None:
+    from pisces.cli.behavior_files import compare_agents, write_comparison
+
+    found = compare_agents(files, *options)
+    written = write_comparison(found, files, out)
+    console.print(found.text(), soft_wrap=True, markup=False)
+    console.print(f"page and states: {', '.join(map(str, written))}", soft_wrap=True, markup=False)
 
 
 def report(

@@ -2,10 +2,11 @@
 
 from pisces.metrics.aggregation import StateAggregation, quotient_mdp
 from pisces.metrics.alignment import alignment_score, cosine_distance, neighbor_regrets
-from pisces.metrics.bootstrap import BootstrapResult, bootstrap_metric
+from pisces.metrics.comparison import BehaviorComparison, StateMatches, compare_behavior
 from pisces.metrics.costs import Cost, l1_distance, reward_difference, total_variation
 from pisces.metrics.definition import MetricDefinition, SamplingError
 from pisces.metrics.diagnosis import Diagnosis, EnvironmentDiagnosis, diagnose
+from pisces.metrics.estimates.bootstrap import BootstrapResult, bootstrap_metric
 from pisces.metrics.exact.metrics import (
     bisimulation_metric,
     chain_metric,
@@ -32,6 +33,7 @@ from pisces.metrics.transfer import (
 )
 
 __all__ = [
+    "BehaviorComparison",
     "BootstrapResult",
     "Cost",
     "Diagnosis",
@@ -45,6 +47,7 @@ __all__ = [
     "Plan",
     "SamplingError",
     "StateAggregation",
+    "StateMatches",
     "Transport",
     "alignment_score",
     "approximation_bound",
@@ -53,6 +56,7 @@ __all__ = [
     "bisimulation_metric",
     "bootstrap_metric",
     "chain_metric",
+    "compare_behavior",
     "cosine_distance",
     "diagnose",
     "l1_distance",

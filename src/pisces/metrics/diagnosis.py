@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.alignment import TOLERANCE, cosine_distance
-from pisces.metrics.trajectory import TrajectoryCost, behavior_cost, is_discrete, trajectory_metric
+from pisces.metrics.trajectory import (
+    TrajectoryCost,
+    behavior_cost,
+    check_trajectories,
+    is_discrete,
+    trajectory_metric,
+)
 from pisces.metrics.transfer import transfer_bound
 from pisces.trajectories import Trajectory
 from pisces.validation import as_reals
@@ -120,7 +126,7 @@ def diagnose(
         cost: the cost at one step; the default gives the PSM.
         names: of the unseen environments; None numbers them.
     """
-    counts = [_count_trajectories(name, given) for name, given in (("training", training), ("unseen", unseen))]
+    counts = [check_trajectories(name, given) for name, given in (("training", training), ("unseen", unseen))]
     if 0 in counts:
         raise UserError(f"expected training and unseen trajectories, got {counts[0]} and {counts[1]}")
     _check_functions(embed, augment, threshold)
@@ -141,12 +147,6 @@ def diagnose(
         bound = float(transfer_bound(metric, discount)[0]) if whole and _is_discrete(trajectory, cost) else None
         entries.append(_entry(name, metric, neighbors, threshold, bound, invariance))
     return Diagnosis(tuple(entries), threshold)
-
-
-def _count_trajectories(name: str, given: Any) -> int:
-    if not isinstance(given, Sequence) or not all(isinstance(one, Trajectory) for one in given):
-        raise UserError(f"{name} must be a list of trajectories, got {type(given).__name__}")
-    return len(given)
 
 
 def _check_functions(embed: Any, augment: Any, threshold: Any) -> None:

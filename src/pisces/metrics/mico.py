@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost, reward_difference
+from pisces.metrics.estimates.sampling import policy_sampling_error
 from pisces.metrics.exact.chain import Chain
 from pisces.metrics.exact.problem import MetricResult, cost_table
 from pisces.metrics.mdp.finite_mdp import FiniteMDP, reward_rounding
-from pisces.metrics.sampling import policy_sampling_error
 from pisces.metrics.setting import Accuracy, Policy, check_options, checked_cost, resolve, reward_scale
 
 FloatArray = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ def behavior_cost(x: Trajectory, y: Trajectory) -> FloatArray:
 
     Total variation between policies (an integer action is a policy that always takes it if only one trajectory has
     policies), or else between integer actions (of several parts, [T, D]: 0 where all parts are equal and 1 elsewhere);
-    L1 distance between continuous actions.
+    L1 distance between continuous actions. For Gaussian policies, the 2-Wasserstein distance of every dimension of the
+    action, sqrt((mean - mean')^2 + (std - std')^2), summed; a trajectory without `action_stds` has deviations of 0.
 
     Args:
         x: a trajectory of n states.
@@ -43,7 +44,7 @@ def behavior_cost(x: Trajectory, y: Trajectory) -> FloatArray:
         kinds = " and ".join(f"{t.dtype} {t.shape}" for t in (x.actions, y.actions))
         raise UserError(f"expected trajectories of one action space, got actions {kinds}")
     if not discrete[0]:
-        return l1_distance(x.actions, y.actions)
+        return _continuous_cost(x, y)
     _, numbers = np.unique(np.concatenate([x.actions, y.actions]), axis=0, return_inverse=True)
     numbers = numbers.reshape(-1)
     return total_variation(numbers[: len(x)], numbers[len(x) :])
@@ -60,6 +61,31 @@ def _policies(trajectory: Trajectory, other: Trajectory) -> NDArray[Any] | None:
     if actions.min() < 0 or actions.max() >= width:
         raise UserError(f"expected actions 0 to {width - 1} beside policies of {width} actions, got {actions.max()}")
     return np.asarray(np.eye(width)[actions.astype(np.int64)])
+
+
+def _continuous_cost(x: Trajectory, y: Trajectory) -> FloatArray:
+    if x.action_stds is None and y.action_stds is None:
+        return l1_distance(x.actions, y.actions)  # type: ignore[arg-type]  # both are known to have actions
+    total = np.zeros((len(x), len(y)))
+    for (mean_x, std_x), (mean_y, std_y) in zip(_gaussians(x), _gaussians(y), strict=True):
+        total += np.hypot(mean_x[:, None] - mean_y[None, :], std_x[:, None] - std_y[None, :])
+    return total
+
+
+def _gaussians(trajectory: Trajectory) -> list[tuple[FloatArray, FloatArray]]:
+    """Returns mean and standard deviation [T] of every dimension of the actions."""
+    means = np.asarray(trajectory.actions, dtype=np.float64).reshape(len(trajectory), -1)
+    stds = np.zeros_like(means)
+    if trajectory.action_stds is not None:
+        stds = trajectory.action_stds.astype(np.float64).reshape(means.shape)
+    return list(zip(means.T, stds.T, strict=True))
+
+
+def check_trajectories(name: str, given: Any) -> int:
+    """Returns the number of trajectories in a list, or raises if it is not one."""
+    if not isinstance(given, Sequence) or not all(isinstance(one, Trajectory) for one in given):
+        raise UserError(f"{name} must be a list of trajectories, got {type(given).__name__}")
+    return len(given)
 
 
 def is_discrete(actions: NDArray[Any]) -> bool:

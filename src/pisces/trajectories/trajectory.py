@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pisces.errors import UserError
 from pisces.validation import check_finite, check_probabilities, freeze, load_arrays
 
-STEP_FIELDS = ("observations", "actions", "policies", "rewards")
+STEP_FIELDS = ("observations", "actions", "policies", "rewards", "action_stds")
 """Arrays with one entry per step."""
 ARRAYS = (*STEP_FIELDS, "final_observation")
 
@@ -37,6 +37,8 @@ class Trajectory:
     last state is not absorbing; see `pisces.metrics.trajectory_metric`."""
     final_observation: NDArray[Any] | None = None
     """The observation after the last decision, [...]; None if it was not recorded."""
+    action_stds: NDArray[Any] | None = None
+    """The standard deviations of Gaussian policies whose means are `actions`, [T, D]."""
 
     def __post_init__(self) -> None:
         for name in ARRAYS:
@@ -77,9 +79,21 @@ class Trajectory:
             check_finite("rewards", self.rewards)
         if self.actions is not None and np.issubdtype(self.actions.dtype, np.floating):
             check_finite("actions", self.actions)
+        self._check_stds()
         final, shape = self.final_observation, self.observations.shape[1:]
         if final is not None and (final.shape != shape or final.dtype.kind not in "biuf"):
             raise UserError(f"final_observation must be numbers of shape {shape}, got {final.dtype} {final.shape}")
+
+    def _check_stds(self) -> None:
+        if self.action_stds is None:
+            return
+        if self.actions is None or self.actions.dtype.kind != "f" or self.action_stds.shape != self.actions.shape:
+            raise UserError(
+                f"action_stds need continuous actions (the means) of the same shape, {self.action_stds.shape}"
+            )
+        check_finite("action_stds", self.action_stds)
+        if (self.action_stds < 0).any():
+            raise UserError(f"action_stds must be >= 0, got {self.action_stds.min()}")
 
     def __len__(self) -> int:
         return len(self.observations)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numba
 import numpy as np
 import scipy.sparse
 import scipy.sparse.linalg
@@ -52,7 +53,7 @@ def _system(problem: Problem, couplings: Couplings) -> tuple[scipy.sparse.csc_ar
     columns = (len(problem.y.pointer) - 1) // actions
     widest = kernels.widest_row(problem.x.pointer) + kernels.widest_row(problem.y.pointer)
     target, mass = np.empty((count, widest), np.int64), np.empty((count, widest))
-    kernels.coupling_cells(problem, couplings, target, mass)
+    _coupling_cells(problem, couplings, target, mass)
     used = target >= 0
     rows = np.repeat(np.arange(count), used.sum(axis=1))
     keys = problem.first.astype(np.int64) * columns + problem.second
@@ -60,3 +61,31 @@ def _system(problem: Problem, couplings: Couplings) -> tuple[scipy.sparse.csc_ar
     matrix = scipy.sparse.csc_array(entries, shape=(count, count))
     cost = problem.cost.reshape(count, actions)[np.arange(count), couplings.best]
     return scipy.sparse.eye_array(count, format="csc") - problem.discount * matrix, cost
+
+
+@numba.njit(cache=True, nogil=True)
+def _coupling_cells(problem, couplings, target, mass):  # type: ignore[no-untyped-def]
+    """Lists the next pairs of the chosen coupling of every pair, as i * m + j or -1, and their masses, [P, widest].
+
+    Args:
+        problem: a `Problem`.
+        couplings: `Couplings`.
+        target: the next pairs; unused entries are -1.
+        mass: their masses.
+    """
+    actions, shift = problem.n_actions, couplings.shift
+    x, y, m = problem.x, problem.y, (len(problem.y.pointer) - 1) // problem.n_actions
+    for k in range(len(problem.first)):
+        action = np.int64(couplings.best[k])
+        a, b = np.int64(problem.first[k]) * actions + action, np.int64(problem.second[k]) * actions + action
+        base, used = np.int64(couplings.offset[k * actions + action]), 0
+        for e in range(base, base + x.pointer[a + 1] - x.pointer[a] + y.pointer[b + 1] - y.pointer[b] - 1):
+            cell = np.int64(couplings.cells[e])
+            i = x.next_state[x.pointer[a] + (cell >> shift)]
+            j = y.next_state[y.pointer[b] + (cell & ((1 << shift) - 1))]
+            if problem.symmetric:
+                i, j = min(i, j), max(i, j)
+            if couplings.mass[e] > 0.0 and not (problem.symmetric and i == j):
+                target[k, used], mass[k, used] = i * m + j, couplings.mass[e]
+                used += 1
+        target[k, used:] = -1

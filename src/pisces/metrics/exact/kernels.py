@@ -12,12 +12,15 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from pisces.metrics.exact.records import Place, Scratch
+from pisces.metrics.exact.records import Place, Rest, Scratch
 from pisces.metrics.exact.simplex.basis import COLUMN, DEMAND, MASS, POTENTIAL, ROW, SUPPLY, TREE_ROWS, start_basis
+from pisces.metrics.exact.simplex.shared import start_shared
 from pisces.metrics.exact.simplex.solve import solve_pair
 
 QUICK_CELLS = 64
 """Transports with at most this many cells, and rows and columns together, are first checked with bit masks."""
+SHARED_FROM = 16
+"""Rows and columns from which the first basis keeps shared mass in place; fewer rarely share states."""
 TILE = 8
 """Number of rows that are mirrored together: the doubles of one cache line."""
 
@@ -40,7 +43,7 @@ def improve(span, problem, couplings, settings, distance, image):  # type: ignor
     first, second, x, y, cost, n_actions, discount, symmetric, _ = problem
     offset, _, _, _, best, limit = couplings
     slack, drift, fresh, in_place = settings
-    scratch, change = _scratch(x.pointer, y.pointer), 0.0
+    scratch, change = _scratch(x.pointer, y.pointer, len(distance)), 0.0
     flow, x_pointer, y_pointer = scratch.flow, x.pointer, y.pointer
     for k in range(span[0], span[1]):
         i, j, top = np.int64(first[k]), np.int64(second[k]), -np.inf
@@ -70,28 +73,47 @@ def improve(span, problem, couplings, settings, distance, image):  # type: ignor
 
 
 @numba.njit(cache=True, nogil=True)
-def _scratch(x_pointer, y_pointer):  # type: ignore[no-untyped-def]
-    widest_x, widest_y = widest_row(x_pointer), widest_row(y_pointer)
-    both = widest_x + widest_y
-    return Scratch(np.empty((widest_x, widest_y)), np.empty((TREE_ROWS, both), np.int64), np.empty((5, both)))
+def _scratch(x_pointer, y_pointer, states):  # type: ignore[no-untyped-def]
+    width_x, width_y = widest_row(x_pointer), widest_row(y_pointer)
+    both = width_x + width_y
+    rows, columns, partner = np.empty(width_x, np.int64), np.empty(width_y, np.int64), np.empty(width_x, np.int64)
+    rest = Rest(np.empty((width_x, width_y)), rows, columns, partner, np.zeros(states, np.int64))
+    return Scratch(np.empty((width_x, width_y)), np.empty((TREE_ROWS, both), np.int64), np.empty((5, both)), rest)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _load_marginals(place, problem, flow):  # type: ignore[no-untyped-def]
+    _, x0, kx, y0, ky = place
+    for r in range(kx):
+        flow[SUPPLY, r] = problem.x.probability[x0 + r]
+    for c in range(ky):
+        flow[DEMAND, c] = problem.y.probability[y0 + c]
+
+
+@numba.njit(cache=True, nogil=True)
+def _start(place, problem, scratch, slack):  # type: ignore[no-untyped-def]
+    table, tree, flow, rest = scratch
+    next_states, wide = (problem.x.next_state, problem.y.next_state), place.kx + place.ky >= SHARED_FROM
+    if problem.symmetric and wide and start_shared(place, next_states, table, rest, tree, flow, slack):
+        _load_marginals(place, problem, flow)
+    else:
+        start_basis(table, place.kx, place.ky, tree, flow)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def _resolve(place, problem, couplings, distance, scratch, settings):  # type: ignore[no-untyped-def]
     # Loads a stored basis (or makes one), pivots it to the optimum, stores it and returns the value.
     base, x0, kx, y0, ky = place
-    table, tree, flow = scratch
+    table, tree, flow, _ = scratch
     x_next, y_next = problem.x.next_state, problem.y.next_state
     cells, mass, shift = couplings.cells, couplings.mass, couplings.shift
     for r in range(kx):
-        flow[SUPPLY, r] = problem.x.probability[x0 + r]
         for c in range(ky):
             table[r, c] = distance[x_next[x0 + r], y_next[y0 + c]]
-    for c in range(ky):
-        flow[DEMAND, c] = problem.y.probability[y0 + c]
+    _load_marginals(place, problem, flow)
     mask, count, value = (1 << shift) - 1, kx + ky - 1, 0.0
     if settings.fresh:
-        start_basis(table, kx, ky, tree, flow)
+        _start(place, problem, scratch, settings.slack)
     else:
         for e in range(count):
             cell = np.int64(cells[base + e])
@@ -251,31 +273,3 @@ def widest_row(pointer):  # type: ignore[no-untyped-def]
     for row in range(len(pointer) - 1):
         widest = max(widest, pointer[row + 1] - pointer[row])
     return widest
-
-
-@numba.njit(cache=True, nogil=True)
-def coupling_cells(problem, couplings, target, mass):  # type: ignore[no-untyped-def]
-    """Lists the next pairs of the chosen coupling of every pair, as i * m + j or -1, and their masses, [P, widest].
-
-    Args:
-        problem: a `Problem`.
-        couplings: `Couplings`.
-        target: the next pairs; unused entries are -1.
-        mass: their masses.
-    """
-    actions, shift = problem.n_actions, couplings.shift
-    x, y, m = problem.x, problem.y, (len(problem.y.pointer) - 1) // problem.n_actions
-    for k in range(len(problem.first)):
-        action = np.int64(couplings.best[k])
-        a, b = np.int64(problem.first[k]) * actions + action, np.int64(problem.second[k]) * actions + action
-        base, used = np.int64(couplings.offset[k * actions + action]), 0
-        for e in range(base, base + x.pointer[a + 1] - x.pointer[a] + y.pointer[b + 1] - y.pointer[b] - 1):
-            cell = np.int64(couplings.cells[e])
-            i = x.next_state[x.pointer[a] + (cell >> shift)]
-            j = y.next_state[y.pointer[b] + (cell & ((1 << shift) - 1))]
-            if problem.symmetric:
-                i, j = min(i, j), max(i, j)
-            if couplings.mass[e] > 0.0 and not (problem.symmetric and i == j):
-                target[k, used], mass[k, used] = i * m + j, couplings.mass[e]
-                used += 1
-        target[k, used:] = -1

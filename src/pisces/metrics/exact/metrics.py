@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from pisces.errors import UserError
 from pisces.metrics.costs import Cost, reward_difference, total_variation
 from pisces.metrics.definition import MetricDefinition
+from pisces.metrics.estimates.sampling import action_sampling_error, policy_sampling_error
 from pisces.metrics.exact.chain import markov_chain
 from pisces.metrics.exact.pair_costs import FeatureCosts, MatrixCosts
 from pisces.metrics.exact.problem import Costs, MetricResult, Options, check_cost, solve_chains
 from pisces.metrics.exact.records import Progress
 from pisces.metrics.graphs import Sinks, state_features, transition_matrix
 from pisces.metrics.mdp.finite_mdp import FiniteMDP, reward_rounding
-from pisces.metrics.sampling import action_sampling_error, policy_sampling_error
 from pisces.metrics.setting import (
     Accuracy,
     Policy,

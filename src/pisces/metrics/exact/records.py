@@ -106,6 +106,21 @@ class Place(NamedTuple):
     """The number of entries of that row."""
 
 
+class Rest(NamedTuple):
+    """Memory for the part of a transport that remains when shared mass stays in place; see `simplex.shared`."""
+
+    table: FloatArray
+    """Its distances."""
+    rows: NDArray[np.int64]
+    """Its rows, among those of the whole transport."""
+    columns: NDArray[np.int64]
+    """Its columns."""
+    partner: NDArray[np.int64]
+    """The column with the same state as each row of the whole transport, or -1."""
+    column_of: NDArray[np.int64]
+    """The column of each state; entries of other states are arbitrary."""
+
+
 class Scratch(NamedTuple):
     """Memory for one transport; see `simplex`."""
 
@@ -115,3 +130,5 @@ class Scratch(NamedTuple):
     """The basis as a tree."""
     flow: FloatArray
     """Masses, potentials and marginals."""
+    rest: Rest
+    """Memory for a part of it."""

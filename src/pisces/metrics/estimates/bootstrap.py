@@ -63,7 +63,9 @@ def bootstrap_metric(
         seed: seed or generator.
         arguments: further arguments of the metric, e.g. `discount`.
     """
-    _check(metric, confidence, resamples)
+    if not callable(metric):
+        raise UserError(f"metric must be a function, e.g. policy_similarity_metric, got {metric!r}")
+    check_resampling(confidence, resamples)
     mdps = (check_mdp("mdp_x", mdp_x), mdp_x if mdp_y is None else check_mdp("mdp_y", mdp_y))
     if not any(isinstance(mdp, EstimatedMDP) for mdp in mdps):
         raise UserError("bootstrap_metric needs an MDP from FiniteMDP.from_samples, which keeps its counts")
@@ -81,9 +83,8 @@ def bootstrap_metric(
     return BootstrapResult(result, float(confidence), error, float(np.quantile(largest, confidence)))
 
 
-def _check(metric: Any, confidence: float, resamples: int) -> None:
-    if not callable(metric):
-        raise UserError(f"metric must be a function, e.g. policy_similarity_metric, got {metric!r}")
+def check_resampling(confidence: float, resamples: int) -> None:
+    """Raises if the arguments of a bootstrap are not valid."""
     if not (isinstance(confidence, numbers.Real) and 0 < confidence < 1):
         raise UserError(f"confidence must be in (0, 1), got {confidence!r}")
     if not (isinstance(resamples, numbers.Integral) and resamples >= 1):

@@ -9,6 +9,7 @@ from pisces.metrics import (
     behavior_cost,
     cosine_distance,
     diagnose,
+    distance_agreement,
     neighbor_regrets,
     trajectory_metric,
     transfer_bound,
@@ -74,6 +75,8 @@ def test_entries_agree_with_their_definitions():
     assert found.unmatched_share == pytest.approx((metric.min(axis=0) > 0.2).mean())
     assert found.transfer_bound == pytest.approx(transfer_bound(metric, 0.9)[0])
     assert found.states == 10
+    distance = cosine_distance(y.observations, x.observations)
+    assert found.agreement == distance_agreement(distance, metric.T)
     assert found.invariance is None
 
 
@@ -148,3 +151,58 @@ def test_policies_of_one_trajectory_are_compared_with_actions_of_the_other():
     np.testing.assert_array_equal(behavior_cost(y, x), behavior_cost(x, y).T)
     with pytest.raises(UserError, match="expected actions 0 to 1 beside policies"):
         behavior_cost(x, Trajectory(np.zeros((1, 1)), actions=np.array([2])))
+
+
+def test_failing_states_name_the_neighbor_that_the_agent_follows():
+    training, unseen = [walk(2), walk(5)], [walk(4)]
+
+    def act(observations):
+        return np.zeros(len(observations), dtype=int)
+
+    found = diagnose(training, unseen, lambda observations: observations, discount=0.9, act=act, names=["four"])
+    (one,) = found.environments
+    assert one.accuracy == found.accuracy == pytest.approx(4 / 8)
+    assert [state.step for state in one.failures] == [4, 5, 6, 7]
+    metric = np.concatenate([trajectory_metric(x, unseen[0], 0.9) for x in training])
+    embeddings = np.concatenate([x.observations for x in training])
+    neighbors = cosine_distance(embeddings, unseen[0].observations).argmin(axis=0)
+    for state in one.failures:
+        trajectory, step = state.neighbor
+        assert neighbors[state.step] == 8 * trajectory + step
+        assert state.neighbor_action == training[trajectory].actions[step]
+        assert state.neighbor_distance == pytest.approx(metric[neighbors[state.step], state.step])
+        assert state.nearest_distance == pytest.approx(metric[:, state.step].min())
+        assert (state.expert_action, state.agent_action) == (1, 0)
+        assert state.follows_neighbor == (state.neighbor_action == 0)
+    text = found.text(failures=3)
+    assert "differs from the expert's in 4 states" in text
+    assert "four, step 4: expert 1, agent 0" in text
+    assert text.endswith("and 1 more")
+
+
+def test_the_text_claims_no_more_than_the_numbers():
+    lonely = Trajectory(np.ones((3, 2)), actions=np.array([7, 7, 7]))
+    right = diagnose([walk(3)], [lonely], lambda seen: seen, act=lambda seen: np.full(len(seen), 7))
+    assert right.failures == ()
+    assert "The agent acts as the expert in 100% of them." in right.text()
+    assert "no embedding" not in right.text()
+    assert "acts as the expert" not in diagnose([walk(3)], [lonely], lambda seen: seen).text()
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda seen: np.zeros(3, dtype=int), r"one action per state, \[8\], got \(3,\)"),
+        (lambda seen: np.zeros(len(seen)), "must be integers"),
+        ("greedy", "act must be a function"),
+    ],
+)
+def test_bad_actions_of_the_agent_are_explained(act, message):
+    with pytest.raises(UserError, match=message):
+        diagnose([walk(3)], [walk(4)], lambda seen: seen, act=act)
+
+
+def test_failing_states_need_discrete_actions():
+    x = Trajectory(np.eye(2), actions=np.array([[0.5], [0.1]]))
+    with pytest.raises(UserError, match="discrete actions"):
+        diagnose([x], [x], lambda seen: seen, act=lambda seen: np.zeros(len(seen), dtype=int))

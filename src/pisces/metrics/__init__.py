@@ -5,7 +5,15 @@ from pisces.metrics.alignment import alignment_score, cosine_distance, neighbor_
 from pisces.metrics.comparison import BehaviorComparison, StateMatches, compare_behavior
 from pisces.metrics.costs import Cost, l1_distance, reward_difference, total_variation
 from pisces.metrics.definition import MetricDefinition, SamplingError
-from pisces.metrics.diagnosis import Diagnosis, EnvironmentDiagnosis, diagnose
+from pisces.metrics.embedding.agreement import (
+    Agreement,
+    Judgment,
+    distance_agreement,
+    embedding_agreement,
+    judge_embedding,
+)
+from pisces.metrics.embedding.diagnosis import Diagnosis, EnvironmentDiagnosis, diagnose
+from pisces.metrics.embedding.failures import FailingState
 from pisces.metrics.estimates.bootstrap import BootstrapResult, bootstrap_metric
 from pisces.metrics.exact.metrics import (
     bisimulation_metric,
@@ -33,6 +41,7 @@ from pisces.metrics.transfer import (
 )
 
 __all__ = [
+    "Agreement",
     "BehaviorComparison",
     "BootstrapResult",
     "Cost",
@@ -40,7 +49,9 @@ __all__ = [
     "EnumeratedMDP",
     "EnvironmentDiagnosis",
     "EstimatedMDP",
+    "FailingState",
     "FiniteMDP",
+    "Judgment",
     "MetricDefinition",
     "MetricResult",
     "Neighbors",
@@ -59,6 +70,9 @@ __all__ = [
     "compare_behavior",
     "cosine_distance",
     "diagnose",
+    "distance_agreement",
+    "embedding_agreement",
+    "judge_embedding",
     "l1_distance",
     "mico_distance",
     "nearest_neighbors",

@@ -27,8 +27,8 @@ STRAY_LIMIT = 1 / (1 - DISCOUNT)
 NOTE = (
     "The agent's embedding against the policy similarity metric (discount 0.99), between the optimal episodes of the "
     "training tasks and of a few unseen tasks. Aligned: states whose nearest training state in the embedding is also "
-    "nearest in the metric. No match: states without a training state within distance 0.5, so that there is no "
-    "behavior to transfer. Bound: the largest discounted number of wrong decisions of the policy that the metric "
+    "nearest in the metric. No match: states without a training state within distance 0.5; the agent may still "
+    "act well there. Bound: the largest discounted number of wrong decisions of the policy that the metric "
     "transfers (Theorem 1); 0 is a guarantee, 100 or more is vacuous. The last two depend on the tasks alone, "
     "not on the agent."
 )

@@ -1,0 +1,1 @@
+"""Embeddings compared with behavioral metrics."""

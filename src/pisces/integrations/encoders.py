@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-import numpy as np
 import torch
-from gymnasium import spaces
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pisces.errors import UserError, unknown_name
+from pisces.errors import UserError, import_extra, unknown_name
+from pisces.integrations.observations import blank_input
+
+import_extra("stable_baselines3", "sb3")
+from stable_baselines3.common.policies import BaseModel  # noqa: E402
 
 Layers = Literal["features", "hidden"]
 
@@ -22,12 +23,12 @@ Layers = Literal["features", "hidden"]
 class PolicyEncoder:
     """The layers of a policy that map observations to the features that the loss compares."""
 
-    represent: Callable[[Tensor], Tensor]
-    """Maps a batch of observations, as the policy gets them, to features [n, F]."""
+    represent: Callable[[Any], Tensor]
+    """Maps a batch of observations, as `policy_input` returns them, to features [n, F]."""
     parameters: tuple[nn.Parameter, ...]
     """The parameters of these layers."""
-    size: int
-    """The width F of the features."""
+    size: int = 0
+    """The width F of the features; 0 if it is not known."""
 
 
 def find_encoder(model: Any, layers: Layers = "features") -> PolicyEncoder:
@@ -37,19 +38,23 @@ def find_encoder(model: Any, layers: Layers = "features") -> PolicyEncoder:
         model: PPO, A2C, SAC, TD3, DDPG, DQN, or another algorithm whose policy is built like one of theirs.
         layers: "features" for the features extractor; "hidden" also for the layers between it and the output.
     """
+    encoder = policy_encoder(model.policy, layers)
+    with torch.no_grad(), evaluating(model.policy):
+        return replace(encoder, size=encoder.represent(blank_input(model)).shape[1])
+
+
+def policy_encoder(policy: Any, layers: Layers) -> PolicyEncoder:
+    """Finds the encoder of a policy, without the width of its features."""
     if layers not in get_args(Layers):
         raise unknown_name("layers", layers, get_args(Layers))
-    if isinstance(model.observation_space, spaces.Dict | spaces.Tuple):
-        kind = type(model.observation_space).__name__
-        raise UserError(f"expected an observation space whose observations are single arrays, got {kind}")
-    owner = _owner(model.policy)
+    owner = _owner(policy)
     extractor = owner.features_extractor
     modules, head = [extractor], None
     if layers == "hidden":
         head, hidden = _hidden_layers(owner)
         modules += hidden
 
-    def represent(observations: Tensor) -> Tensor:
+    def represent(observations: Any) -> Tensor:
         features = owner.extract_features(observations, extractor)
         return features if head is None else head(features)
 
@@ -59,10 +64,7 @@ def find_encoder(model: Any, layers: Layers = "features") -> PolicyEncoder:
             f"expected a features extractor that learns, got {type(extractor).__name__}, which has no parameters; "
             "choose layers='hidden' or give the policy another features_extractor_class"
         )
-    with torch.no_grad(), evaluating(model.policy):
-        blank = np.zeros((1, *model.observation_space.shape), dtype=model.observation_space.dtype)
-        size = represent(policy_input(model, blank)).shape[1]
-    return PolicyEncoder(represent, parameters, size)
+    return PolicyEncoder(represent, parameters)
 
 
 @contextmanager
@@ -74,40 +76,6 @@ def evaluating(policy: Any) -> Iterator[None]:
         yield
     finally:
         policy.set_training_mode(mode)
-
-
-def policy_input(model: Any, observations: NDArray[Any]) -> Tensor:
-    """Converts raw observations [n, ...] to the policy's input: normalized, channels first, on its device."""
-    space = model.observation_space
-    single = (observations.shape[0], *space.shape)
-    if observations.shape != single and not _is_transposed(observations, space):
-        raise UserError(
-            f"expected observations of the model's space {space.shape}, got {observations.shape[1:]}; wrap the "
-            "environments (stacking, resizing) as those that the model trains in"
-        )
-    normalization = model.get_vec_normalize_env()
-    if normalization is not None:
-        observations = normalization.normalize_obs(observations)
-    # A copy, because recorded observations are read-only, which torch tensors cannot be.
-    tensor, _ = model.policy.obs_to_tensor(np.array(observations))
-    if not isinstance(tensor, Tensor):
-        raise UserError(f"expected observations as one array, got {type(tensor).__name__}")
-    return tensor
-
-
-def greedy_actions(model: Any, observations: NDArray[Any]) -> NDArray[Any]:
-    """Returns a model's greedy actions [n, ...] for observations [n, ...] of raw environments."""
-    policy_input(model, observations[:1])
-    normalization = model.get_vec_normalize_env()
-    if normalization is not None:
-        observations = normalization.normalize_obs(observations)
-    return np.asarray(model.predict(observations, deterministic=True)[0])
-
-
-def _is_transposed(observations: NDArray[Any], space: Any) -> bool:
-    """Whether these are channels-last images for a model with channels-first images."""
-    shape = observations.shape[1:]
-    return len(shape) == 3 and (shape[2], *shape[:2]) == space.shape
 
 
 def _owner(policy: Any) -> Any:
@@ -129,10 +97,8 @@ class _ActorCritic:
         self.mlp_extractor = getattr(policy, "mlp_extractor", None)
         self._policy = policy
 
-    def extract_features(self, observations: Tensor, extractor: Any) -> Tensor:
+    def extract_features(self, observations: Any, extractor: Any) -> Tensor:
         """Returns the features of the given extractor; the policy's own method would run both that are not shared."""
-        from stable_baselines3.common.policies import BaseModel
-
         features: Tensor = BaseModel.extract_features(self._policy, observations, extractor)
         return features
 

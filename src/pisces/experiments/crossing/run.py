@@ -24,7 +24,7 @@ from pisces.experiments.crossing.config import (
     VALIDATION_LEVELS,
     CrossingConfig,
 )
-from pisces.integrations.encoders import greedy_actions
+from pisces.integrations.observations import greedy_actions
 from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback, SimilaritySettings
 from pisces.runs.progress import Listener, Progress
 from pisces.runs.store import RunFolder
@@ -97,6 +97,7 @@ def make_agent(config: CrossingConfig) -> tuple[PPO, list[BaseCallback]]:
     similarity = SimilaritySettings(
         updates=settings.updates,
         pairs=settings.pairs,
+        every=0,
         match_within=settings.match_within,
         start=settings.similarity_start,
         learning_rate=settings.similarity_rate,

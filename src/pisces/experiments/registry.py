@@ -14,6 +14,7 @@ EXPERIMENTS: dict[str, str] = {
     "jumping": "pisces.experiments.jumping.experiment:Jumping",
     "lqr": "pisces.experiments.lqr.experiment:LQR",
     "distracting": "pisces.experiments.distracting.experiment:Distracting",
+    "minigrid": "pisces.experiments.minigrid.experiment:MiniGrid",
     "crossing": "pisces.experiments.crossing.experiment:Crossing",
 }
 """Name -> "module:class"; the module is imported when the experiment is asked for."""

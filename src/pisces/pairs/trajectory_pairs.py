@@ -17,6 +17,7 @@ from torch import Tensor
 from pisces.errors import UserError, unknown_name
 from pisces.metrics.sequence import Last
 from pisces.metrics.trajectory import TrajectoryCost, behavior_cost, trajectory_metric
+from pisces.pairs.matching import PairChoice, check_pairs
 from pisces.pairs.metric_store import MetricStore
 from pisces.trajectories import Trajectory
 from pisces.trajectories.trajectory import STEP_FIELDS
@@ -64,6 +65,8 @@ class TrajectoryPairs:
         candidates: at most this many states of the second trajectory are sampled instead: the nearest one of each
             sampled state of the first, which are always kept, and random others.
         pairs: the pairs of environments to sample from, with equal probability; None for any two different ones.
+        match_within: pairs of environments are sampled in proportion to the share of the states of their first
+            trajectories whose nearest state is at most this far away; None for equal probabilities.
         observe: maps the recorded observations [n, ...] of sampled states to the tensor that a pair holds, e.g. from
             frame numbers to frames on disk; by default the observations themselves.
         seed: a seed, or a generator to sample with.
@@ -81,6 +84,7 @@ class TrajectoryPairs:
         states: int | None = None,
         candidates: int | None = None,
         pairs: Sequence[tuple[int, int]] | None = None,
+        match_within: float | None = None,
         observe: Callable[[NDArray[Any]], Tensor] = torch.from_numpy,
         seed: int | np.random.Generator = 0,
         memory_limit: int = MEMORY_LIMIT,
@@ -94,10 +98,11 @@ class TrajectoryPairs:
                 raise UserError(f"expected at least one state per trajectory, got {count}")
         self.generator = as_generator(seed)
         self.groups = _check_groups(environments, cost)
-        self._pairs = None if pairs is None else _check_pairs(pairs, len(self.groups))
+        chosen = None if pairs is None else check_pairs(pairs, len(self.groups))
+        self.choice = PairChoice(len(self.groups), chosen, match_within)
         self._arguments: dict[str, Any] = {"discount": discount, "cost": cost, "last": last}
         self._states, self._candidates, self._observe = states, candidates, observe
-        self._starts, size = _starts(self.groups, self._pairs)
+        self._starts, size = _starts(self.groups, chosen)
         self._store = MetricStore(size, memory_limit, folder)
         self._known: set[tuple[Place, Place]] = set()
 
@@ -108,7 +113,12 @@ class TrajectoryPairs:
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy has its own store, and so its own list of what the store holds.
-        return {**self.__dict__, "_store": copy.copy(self._store), "_known": set(self._known)}
+        return {
+            **self.__dict__,
+            "_store": copy.copy(self._store),
+            "_known": set(self._known),
+            "choice": copy.copy(self.choice),
+        }
 
     def sample(self, generator: np.random.Generator | None = None) -> Pair:
         """Samples two environments, a trajectory of each, and the metric between their states.
@@ -117,7 +127,8 @@ class TrajectoryPairs:
             generator: to sample with; None for the sampler's own.
         """
         rng = self.generator if generator is None else generator
-        places = [(env, int(rng.integers(len(self.groups[env])))) for env in self._sample_environments(rng)]
+        chosen = self.choice.sample(rng, self._first_metric)
+        places = [(env, int(rng.integers(len(self.groups[env])))) for env in chosen]
         x, y = (self.groups[env][number] for env, number in places)
         rows = self._sample_states(len(x), rng)
         metric = self.metric(*places)[rows]
@@ -144,23 +155,20 @@ class TrajectoryPairs:
         start, shape = self._starts[x, y], (len(trajectory_x), len(trajectory_y))
         if (x, y) not in self._known:
             found = trajectory_metric(trajectory_x, trajectory_y, **self._arguments)
-            _check_metric(found, shape)
+            check_metric_values(found, shape)
             if not self._store.write(start, found):
                 return found
             self._known.add((x, y))
         return self._store.read(start, shape)
+
+    def _first_metric(self, x: int, y: int) -> NDArray[np.float64]:
+        return self.metric((x, 0), (y, 0))
 
     def _check_place(self, place: Place) -> Place:
         env, number = (int(part) for part in place)
         if not (0 <= env < len(self.groups) and 0 <= number < len(self.groups[env])):
             raise UserError(f"expected (environment, number) of a trajectory, got {tuple(place)}")
         return env, number
-
-    def _sample_environments(self, rng: np.random.Generator) -> Sequence[int]:
-        if self._pairs is not None:
-            return self._pairs[int(rng.integers(len(self._pairs)))]
-        chosen: list[int] = rng.choice(len(self.groups), size=2, replace=False).tolist()
-        return chosen
 
     def _sample_states(self, length: int, rng: np.random.Generator) -> NDArray[np.int64]:
         if self._states is None or length <= self._states:
@@ -177,7 +185,7 @@ def _nearest_and_others(metric: NDArray[np.float64], count: int, rng: np.random.
     return np.sort(np.concatenate([nearest, others[: max(count - len(nearest), 0)]]))
 
 
-def _check_metric(metric: NDArray[np.float64], shape: tuple[int, int]) -> None:
+def check_metric_values(metric: NDArray[np.float64], shape: tuple[int, int]) -> None:
     """Raises unless distances have the right shape and sign; losses rely on it and do not check values again."""
     if metric.shape != shape:
         raise UserError(f"the cost of trajectories of {shape[0]} and {shape[1]} states has shape {metric.shape}")
@@ -213,14 +221,6 @@ def _check_observations(one: Any, first: Trajectory) -> None:
     shapes = first.observations.shape[1:], one.observations.shape[1:]
     if shapes[0] != shapes[1]:
         raise UserError(f"expected observations of one shape, got {shapes[0]} and {shapes[1]}")
-
-
-def _check_pairs(pairs: Sequence[tuple[int, int]], environments: int) -> list[tuple[int, int]]:
-    checked = [(int(x), int(y)) for x, y in pairs]
-    wrong = [pair for pair in checked if pair[0] == pair[1] or not all(0 <= env < environments for env in pair)]
-    if wrong or not checked:
-        raise UserError(f"pairs must be of two different environments in 0..{environments - 1}, got {wrong[:1]}")
-    return checked
 
 
 def _kind(trajectory: Trajectory) -> tuple[Any, ...]:

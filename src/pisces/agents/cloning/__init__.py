@@ -1,0 +1,1 @@
+"""Behavior cloning of discrete actions from images, with an optional behavioral loss."""

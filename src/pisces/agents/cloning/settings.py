@@ -1,0 +1,54 @@
+"""Settings of the cloning agent; free of torch, so that the command line can show them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pisces.validation import Count, Discount, NonNegative, Positive, Probability, check_settings
+
+Augmentation = Literal["none", "randconv"]
+Auxiliary = Literal["none", "contrastive", "l2", "dbc", "dbc-normalized", "deepmdp", "mico", "simsr", "spr", "curl"]
+Metric = Literal["psm", "pi-bisimulation", "bisimulation"]
+States = Literal["expert", "all"]
+
+
+@dataclass(frozen=True)
+class CloningSettings:
+    """How the agent learns."""
+
+    steps: Count = 800
+    """Number of optimizer steps."""
+    batch_size: Count = 64
+    """Demonstrated states per step."""
+    learning_rate: Positive = 1e-3
+    """Learning rate of Adam."""
+    augmentation: Augmentation = "none"
+    """Augmentation of frames."""
+    auxiliary: Auxiliary = "none"
+    """Loss beside the imitation of actions: on pairs of states (contrastive, l2), or on the expert's transitions."""
+    metric: Metric = "psm"
+    """Metric of the auxiliary loss."""
+    states: States = "expert"
+    """States that the auxiliary loss compares: those of the expert's episodes, or all with their exact metric."""
+    pairs: Count = 2
+    """Pairs of environments per step."""
+    discount: Discount = 0.9
+    """Discount of the metric."""
+    temperature: Positive = 0.5
+    """Contrastive temperature (1 / lambda)."""
+    scale: Positive = 0.1
+    """Scale of the metric's Gaussian kernel (beta)."""
+    match_within: NonNegative = 0.01
+    """Largest distance of a state to its nearest match; the contrastive loss leaves out other states."""
+    weight: NonNegative = 0.3
+    """Weight of the auxiliary loss."""
+    relative: bool = True
+    """Whether the weight is relative to the lengths of both losses' gradients."""
+    project: bool = False
+    """Whether to remove the part of the auxiliary gradient that points against the main one."""
+    ramp: Probability = 0.0
+    """Share of the training during which the weight grows from zero."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)

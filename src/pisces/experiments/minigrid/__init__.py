@@ -1,0 +1,1 @@
+"""Cloning and PPO with and without behavioral losses on levels of MiniGrid."""

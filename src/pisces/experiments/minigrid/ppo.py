@@ -1,0 +1,134 @@
+"""PPO of Stable-Baselines3 on MiniGrid, with and without policy similarity embeddings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import torch
+from gymnasium import spaces
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.vec_env import DummyVecEnv
+from torch import Tensor
+
+from pisces.agents.cloning.networks import FEATURES, CloningNetwork
+from pisces.envs.minigrid import LevelEnv
+from pisces.envs.minigrid.render import TILE
+from pisces.experiments.minigrid.config import EVALUATIONS, MiniGridConfig
+from pisces.experiments.minigrid.evaluation import solved_shares
+from pisces.experiments.minigrid.mdp import solve_level
+from pisces.experiments.minigrid.ppo_settings import PPOSettings
+from pisces.experiments.minigrid.tasks import Task, training_tasks
+from pisces.integrations.encoders import greedy_actions
+from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback, SimilaritySettings
+from pisces.pairs import TrajectoryPairs
+from pisces.runs.progress import Listener, Progress
+from pisces.runs.store import RunFolder
+from pisces.trajectories import Trajectory
+
+ENVIRONMENTS = 24
+"""Environments that run at once; the training tasks share them."""
+PPO_ARGUMENTS = {"n_steps": 64, "batch_size": 256, "n_epochs": 4, "ent_coef": 0.01, "gamma": 0.97}
+
+
+class Features(BaseFeaturesExtractor):
+    """The encoder of the cloning agent."""
+
+    def __init__(self, observation_space: spaces.Box) -> None:
+        super().__init__(observation_space, FEATURES)
+        channels, height, width = observation_space.shape
+        self.encoder = CloningNetwork((height, width, channels), 1, TILE).encoder
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Features [n, 64] of images [n, C, H, W]."""
+        features: Tensor = self.encoder(observations)
+        return features
+
+
+def run(config: MiniGridConfig, folder: RunFolder, listeners: Sequence[Listener]) -> None:
+    """Trains the config's agent and writes the result."""
+    torch.set_num_threads(config.threads)
+    started = time.process_time()
+    model, callbacks = make_agent(config)
+    progress = _ProgressCallback(config, listeners)
+    assert isinstance(config.settings, PPOSettings)
+    model.learn(config.settings.steps, callback=[*callbacks, progress])
+    folder.write_info({"processor_seconds": round(time.process_time() - started, 1), "device": "cpu"})
+    shares = solved_shares(config, partial(greedy_actions, model), test=True)
+    folder.write_result(config, {**shares, "curve": progress.rows})
+
+
+def make_agent(config: MiniGridConfig) -> tuple[PPO, list[BaseCallback]]:
+    """PPO on the config's training tasks, and the callback if its method has one."""
+    settings, tasks = config.settings, training_tasks(config)
+    assert isinstance(settings, PPOSettings)
+    count = max(ENVIRONMENTS, len(tasks))
+    makers: list[Callable[[], gym.Env[Any, Any]]] = [
+        partial(_make_env, config, tasks[index % len(tasks)]) for index in range(count)
+    ]
+    model = PPO(
+        "CnnPolicy",
+        DummyVecEnv(makers),
+        learning_rate=settings.learning_rate,
+        policy_kwargs={"features_extractor_class": Features, "net_arch": []},
+        seed=config.seed,
+        device="cpu",
+        **PPO_ARGUMENTS,  # type: ignore[arg-type]
+    )
+    if settings.similarity == "none":
+        return model, []
+    similarity = SimilaritySettings(
+        updates=settings.updates,
+        pairs=settings.pairs,
+        match_within=settings.match_within,
+        start=settings.start,
+        learning_rate=settings.similarity_rate,
+        temperature=settings.temperature,
+        scale=settings.scale,
+        seed=config.seed,
+    )
+    return model, [PolicySimilarityCallback(_make_pairs(config, settings, tasks), similarity)]
+
+
+def _make_env(config: MiniGridConfig, task: Task) -> LevelEnv:
+    return LevelEnv(config.family, task.level, task.theme)
+
+
+def _make_pairs(config: MiniGridConfig, settings: PPOSettings, tasks: Sequence[Task]) -> GreedyPairs | TrajectoryPairs:
+    environments = [_make_env(config, task) for task in tasks]
+    shared: dict[str, Any] = {"discount": settings.discount, "seed": config.seed}
+    if settings.similarity == "greedy":
+        limit = environments[0].max_steps
+        return GreedyPairs(environments, refresh=settings.refresh, keep="best", max_steps=limit, **shared)
+    episodes = []
+    for env, task in zip(environments, tasks, strict=True):
+        level = solve_level(config.family, task.level)
+        states, actions = level.expert_episode()
+        episodes.append(Trajectory(env.renderer.frames([level.states[state] for state in states]), actions))
+    return TrajectoryPairs(episodes, match_within=settings.match_within, **shared)
+
+
+class _ProgressCallback(BaseCallback):
+    """Tells listeners how far training is, and evaluates on training and validation tasks."""
+
+    def __init__(self, config: MiniGridConfig, listeners: Sequence[Listener]) -> None:
+        super().__init__()
+        self.config, self.listeners = config, listeners
+        self.rows: list[dict[str, Any]] = []
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        steps, total = self.model.num_timesteps, self.config.settings.steps
+        evaluation = None
+        if steps * EVALUATIONS >= total * (len(self.rows) + 1):
+            evaluation = {"iteration": steps, **solved_shares(self.config, partial(greedy_actions, self.model))}
+            self.rows.append(evaluation)
+        for listener in self.listeners:
+            listener(Progress(steps, total, {}, evaluation))

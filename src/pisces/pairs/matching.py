@@ -1,0 +1,72 @@
+"""Which pairs of environments to sample: any two, given ones, or those in which states have matches."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pisces.errors import UserError
+
+EnvironmentMetric = Callable[[int, int], NDArray[np.float64]]
+"""Returns the distances between the states of two environments, given by their numbers."""
+
+
+def matched_share(metric: NDArray[np.float64], match_within: float) -> float:
+    """Share of the states of both sides of a metric [n, m] whose nearest state is at most `match_within` away."""
+    nearest = np.concatenate([metric.min(axis=1), metric.min(axis=0)])
+    return float((nearest <= match_within).mean())
+
+
+def check_pairs(pairs: Sequence[tuple[int, int]], environments: int) -> list[tuple[int, int]]:
+    """Raises unless all are pairs of two different environments."""
+    checked = [(int(x), int(y)) for x, y in pairs]
+    wrong = [pair for pair in checked if pair[0] == pair[1] or not all(0 <= env < environments for env in pair)]
+    if wrong or not checked:
+        raise UserError(f"pairs must be of two different environments in 0..{environments - 1}, got {wrong[:1]}")
+    return checked
+
+
+@dataclass
+class PairChoice:
+    """Samples two environments.
+
+    With `match_within`, a pair is sampled in proportion to the share of its states that have a match: pairs without
+    any teach a contrastive loss only to push states apart.
+    """
+
+    environments: int
+    """The number of environments."""
+    pairs: list[tuple[int, int]] | None
+    """The pairs to choose from; None for any two different environments."""
+    match_within: float | None
+    """Largest distance of a match; None for equal probabilities."""
+    shares: NDArray[np.float64] | None = None
+    """The share of matched states in each of `pairs`, computed when the first pair is sampled."""
+
+    def sample(self, rng: np.random.Generator, metric: EnvironmentMetric) -> tuple[int, int]:
+        """Samples two environments, given the function that returns the distances between their states."""
+        if self.match_within is not None and self.shares is None:
+            self._find_shares(self.match_within, metric)
+        if self.pairs is None:
+            x, y = rng.choice(self.environments, size=2, replace=False).tolist()
+            return x, y
+        if self.shares is None or not self.shares.any():
+            return self.pairs[int(rng.integers(len(self.pairs)))]
+        x, y = self.pairs[int(rng.choice(len(self.pairs), p=self.shares / self.shares.sum()))]
+        return (x, y) if rng.integers(2) else (y, x)
+
+    def _find_shares(self, match_within: float, metric: EnvironmentMetric) -> None:
+        if self.pairs is None:
+            self.pairs = list(itertools.combinations(range(self.environments), 2))
+        self.shares = np.array([matched_share(metric(x, y), match_within) for x, y in self.pairs])
+        if not self.shares.any():
+            warnings.warn(
+                f"no state of any pair has a match within {match_within:g}, so that the loss leaves out all states; "
+                "lower the metric's discount or raise match_within",
+                stacklevel=4,
+            )

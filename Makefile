@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 GL_PACKAGES := libegl1 libgl1 libosmesa6
 .DEFAULT_GOAL := help
 .PHONY: help install gl demo reproduce-lqr reproduce-jumping reproduce-distracting test test-all test-browser chromium check docs format readme \
-	bench same
+	bench same fuzz crash-test
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -90,6 +90,14 @@ readme: $(STAMP)  ## Fill the tables of README and docs from results/, and draw 
 
 same: $(STAMP)  ## Check that short runs of every method give the recorded numbers, bit for bit (about 15 minutes)
 	$(BIN)/python studies/check_same_results.py
+
+fuzz: $(STAMP)  ## Run 20,000 cases of the fuzzer (minutes) and record what happened
+	rm -f results/benchmarks/fuzz.json
+	$(BIN)/python tests/fuzz/fuzzer.py --cases 9900 --commands 100 --seed 1 --out results/benchmarks/fuzz.json
+	$(BIN)/python tests/fuzz/fuzzer.py --cases 9900 --commands 100 --seed 2 --out results/benchmarks/fuzz.json
+
+crash-test: $(STAMP)  ## Kill commands 100 times, in PID namespaces too where allowed, and compare their results (minutes)
+	$(BIN)/python tests/fuzz/crash.py --kills 100 --out results/benchmarks/crash.json
 
 bench: $(STAMP)  ## Run every benchmark (ratios within one run)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

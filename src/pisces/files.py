@@ -73,6 +73,15 @@ def read_json(path: Path) -> Any:
     return json.loads(read_bytes(path).decode("utf-8"))
 
 
+def recorded_value(path: Path, name: str) -> Any:
+    """Returns an entry of a JSON object in a file, None if there is none or the file cannot be read."""
+    try:
+        content = read_json(path)
+    except READ_ERRORS:
+        return None
+    return content.get(name) if isinstance(content, dict) else None
+
+
 @dataclass(frozen=True)
 class CheckedRows:
     """Rows of JSON in a file to which they are appended, and a checksum in a file beside it."""

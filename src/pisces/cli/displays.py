@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -9,9 +10,10 @@ from typing import Any, Self
 
 from rich.console import Console
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
+from rich.text import Text
 
 from pisces.runs.job import Job
 from pisces.runs.progress import Progress
@@ -22,6 +24,30 @@ Describe = Callable[[Mapping[str, Any]], str]
 """An experiment's `describe`."""
 SHOWN = 10
 """Trials in the summary."""
+BAR_WIDTH, MIN_WIDTH = 20, 12
+"""Columns of a bar, and of a text that is cut."""
+
+
+class CutColumn(ProgressColumn):
+    """Text that is cut where a narrow terminal has no room for it, unlike the bar and the time left."""
+
+    def __init__(self, name: str, share: float) -> None:
+        super().__init__()
+        self._name, self._share = name, share
+
+    def render(self, task: Task) -> Text:
+        """The task's text, at most a share of the terminal wide."""
+        text = task.description if self._name == "description" else task.fields[self._name]
+        cut = Text(text, no_wrap=True, overflow="ellipsis")
+        cut.truncate(max(MIN_WIDTH, int(self._share * shutil.get_terminal_size().columns)), overflow="ellipsis")
+        return cut
+
+
+def time_left(seconds: float) -> str:
+    """Returns a duration in words of a sensible unit: 40 s, 12 min or 3.5 h left."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s left"
+    return f"{seconds / 60:.0f} min left" if seconds < 5400 else f"{seconds / 3600:.1f} h left"
 
 
 class RunDisplay:
@@ -32,16 +58,15 @@ class RunDisplay:
         self._names = names
         self._shown: dict[int, int] = {}
         self._bars = Bars(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[losses]}  {task.fields[evaluation]}", markup=False),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(elapsed_when_finished=True),
+            CutColumn("description", 0.3),
+            BarColumn(BAR_WIDTH),
+            TextColumn("{task.fields[share]}", markup=False),
+            TextColumn("{task.fields[left]}", markup=False),
+            CutColumn("words", 0.3),
             console=self._console,
         )
-        self._ids = [self._bars.add_task(name, total=None, losses="", evaluation="") for name in names]
+        fresh: dict[str, Any] = {"share": "starting", "left": "", "losses": "", "evaluation": "", "words": ""}
+        self._ids = [self._bars.add_task(name, total=None, **fresh) for name in names]
 
     def __enter__(self) -> RunDisplay:
         if self._console.is_terminal:
@@ -65,6 +90,11 @@ class RunDisplay:
             if not self._console.is_terminal and self._shown.get(index) != at:
                 self._shown[index] = at
                 self._console.print(f"{self._names[index]}: iteration {at}: {fields['evaluation']}", soft_wrap=True)
+        task = self._bars.tasks[index]
+        shown = {name: fields.get(name, task.fields[name]) for name in ("evaluation", "losses")}
+        fields["words"] = "  ".join(filter(None, shown.values()))  # the evaluation first: the end is cut off
+        fields["share"] = f"{100 * progress.iteration / progress.total:.0f} %"
+        fields["left"] = "" if task.time_remaining is None else time_left(task.time_remaining)
         self._bars.update(self._ids[index], completed=progress.iteration, total=progress.total, **fields)
 
 
@@ -124,10 +154,11 @@ class SweepDisplay(LiveTable):
         shares = sum(p.iteration / p.total for p in state.running.values() if p is not None)
         rate = (len(state.ran) + shares) / max(hours, 1e-9)
         left = state.total - len(state.done) - len(state.failed) - shares
-        time_left = f"{left / rate:.1f} h left" if rate > 0 and shares + len(state.ran) > 0 else "time left unknown"
+        known = shares + len(state.ran) > 0
+        remaining = time_left(3600 * left / rate) if known and rate > 0 else "time left unknown"
         return (
             f"{len(state.done)} of {state.total} done, {len(state.running)} running, {len(state.failed)} failed, "
-            f"{rate:.1f} runs per hour, {time_left}"
+            f"{rate:.1f} runs per hour, {remaining}"
         )
 
     def _name(self, index: int) -> str:

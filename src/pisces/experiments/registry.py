@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 from typing import Any, cast
 
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.experiment import Evaluation, Experiment
-from pisces.runs.store import CONFIG, RunFolder
+from pisces.runs.store import CONFIG, RunFolder, config_hash
 
 EXPERIMENTS: dict[str, str] = {
     "jumping": "pisces.experiments.jumping.experiment:Jumping",
@@ -42,6 +43,8 @@ def open_run(path: str | Path) -> tuple[Experiment[Any], RunFolder, Any]:
         config = found.config_class.from_dict(stored)
     except UserError as error:
         raise UserError(f"{folder.file(CONFIG)}: {error}") from error
+    if re.fullmatch("[0-9a-f]{12}", folder.path.name) and folder.path.name != config_hash(config):
+        raise UserError(f"{str(folder.file(CONFIG))!r} is damaged: the folder has the name of another config")
     return found, folder, config
 
 

@@ -18,7 +18,7 @@ from pisces.errors import UserError, unknown_name
 from pisces.experiments.experiment import Experiment
 from pisces.files import READ_ERRORS, printable, read_bytes, read_json
 from pisces.runs.measure import Measure
-from pisces.runs.store import CHECKPOINT, RESULT, RUN_INFO, check_schema
+from pisces.runs.store import CHECKPOINT, RESULT, RUN_INFO, check_schema, verify_result
 
 Experiments = Mapping[str, Experiment[Any]]
 UNUSABLE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
@@ -217,8 +217,8 @@ def _result_files(roots: Iterable[Path]) -> list[Path]:
     found: dict[str, Path] = {}
     for root in roots:
         real = os.path.realpath(root)
-        for folder, _, names in os.walk(real):
-            if RESULT in names:
+        for folder, folders, names in os.walk(real):
+            if RESULT in names or RESULT in folders:
                 found.setdefault(folder, root / folder[len(real) + 1 :] / RESULT)
     return sorted(found.values(), key=str)
 
@@ -246,6 +246,7 @@ def _read_all(paths: Iterable[Path]) -> dict[Path, dict[str, Any] | None]:
 def _read(path: Path) -> dict[str, Any] | None:
     try:
         text = read_bytes(path)
+        verify_result(path, text)
         try:
             content = orjson.loads(text)
         except ValueError:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from pisces import files
 from pisces.errors import UserError
-from pisces.files import READ_ERRORS, TEMPORARY, CheckedRows, read_json, remove, write_atomically
+from pisces.files import READ_ERRORS, TEMPORARY, CheckedRows, read_bytes, write_atomically
 from pisces.runs.lock import Lock, LockedError
 from pisces.runs.machine import machine_info
 
@@ -27,13 +28,10 @@ SCHEMA = 2
 MIGRATE = "python studies/migrate_results.py"
 """The command that brings folders up to date."""
 LOCK = ".lock"
-CONFIG, METRICS, CHECKPOINT, RUN_INFO, RESULT = (
-    "config.json",
-    "metrics.jsonl",
-    "checkpoint.safetensors",
-    "run.json",
-    "result.json",
-)
+CONFIG, METRICS, CHECKPOINT = "config.json", "metrics.jsonl", "checkpoint.safetensors"
+RUN_INFO, RESULT = "run.json", "result.json"
+RESULT_SUM = "result_sha256"
+"""The entry of run.json with the checksum of result.json."""
 METRICS_SUM = "metrics.sha256"
 """The checksum of metrics.jsonl."""
 ERROR, REPLAY, PAIRS_UNPACKED = "error.txt", "replay", "pairs.u8"
@@ -160,16 +158,16 @@ class RunFolder:
         with self.lock():
             if self.finished:  # by another process in the meantime
                 return False
-            remove(self.path.glob(f"{TEMPORARY}*"))
+            files.remove(self.path.glob(f"{TEMPORARY}*"))
             work()
-            remove(self._leftovers())
+            files.remove(self._leftovers())
             return True
 
     def remove_leftovers(self) -> None:
         """Removes what a process that was killed left of a finished run, unless another process works on it."""
         if self._leftovers():
             with suppress(LockedError, OSError), self.lock():  # the second on a read-only disk
-                remove(self._leftovers())
+                files.remove(self._leftovers())
 
     def _leftovers(self) -> list[Path]:
         known = (self.file(name) for name in (ERROR, REPLAY, PAIRS_UNPACKED))
@@ -184,7 +182,7 @@ class RunFolder:
         path = self.file(name)
         remedy = f"; {REMEDIES[name]}" if name in REMEDIES and path.exists() else ""
         try:
-            content = read_json(path)
+            content = files.read_json(path)
         except READ_ERRORS as error:
             raise UserError(f"{str(path)!r} is missing or damaged: expected readable JSON{remedy}") from error
         if not isinstance(content, dict):
@@ -196,8 +194,10 @@ class RunFolder:
         return self._read_stored(CONFIG)
 
     def read_result(self) -> dict[str, Any]:
-        """Reads result.json and checks its schema."""
-        return self._read_stored(RESULT)
+        """Reads result.json and checks its schema and checksum."""
+        result = self._read_stored(RESULT)
+        verify_result(self.file(RESULT), read_bytes(self.file(RESULT)))
+        return result
 
     def _read_stored(self, name: str) -> dict[str, Any]:
         content = self.read_json(name)
@@ -211,6 +211,9 @@ class RunFolder:
             text = json.dumps(result, sort_keys=True, allow_nan=False)
         except ValueError as error:
             raise UserError(f"the result of {str(self.path)!r} cannot be stored as JSON: {error}") from error
+        digest = hashlib.sha256(f"{text}\n".encode()).hexdigest()
+        info = self.read_json(RUN_INFO) if self.file(RUN_INFO).exists() else {}
+        write_atomically(self.file(RUN_INFO), json.dumps({**info, RESULT_SUM: digest}, indent=1, sort_keys=True) + "\n")
         write_atomically(self.file(RESULT), text + "\n")
 
     def write_info(self, info: Mapping[str, Any]) -> None:
@@ -267,6 +270,12 @@ class RunFolder:
         from pisces.agents.checkpoint import load_checkpoint  # as above
 
         return load_checkpoint(self.file(CHECKPOINT)) if self.file(CHECKPOINT).exists() else None
+
+
+def verify_result(path: Path, content: bytes) -> None:
+    """Raises if a result has another checksum than run.json beside it; earlier versions recorded none."""
+    if files.recorded_value(path.with_name(RUN_INFO), RESULT_SUM) not in (None, hashlib.sha256(content).hexdigest()):
+        raise UserError(f"{str(path)!r} is damaged: its checksum in {RUN_INFO} differs; {REMEDIES[RESULT]}")
 
 
 def check_schema(content: Mapping[str, Any], path: Path) -> None:

@@ -55,7 +55,10 @@ class Study:
         self.folder = RunFolder.of(out, config).create(config)
         self.folder.file(LOCKS).mkdir(exist_ok=True)
         with self._lock(), self._storage_errors():
+            existed = self.folder.file(STORAGE).exists()
             self._study = self._open()
+            if existed and not self._study.trials and self.folder.file(TUNING).exists():
+                raise ValueError("the trials of tuning.json are gone")
             _check_trials(self._trials())
 
     @contextmanager
@@ -212,7 +215,7 @@ class Study:
     def _end(self, trial: Any, state: str, reported: dict[int, float], score: float | None = None) -> None:
         if state == "PRUNED":
             score = reported[max(reported)]  # which Optuna takes for its value
-        trial.set_user_attr(CHECKSUM, _digest(trial.params, reported, score))
+        trial.set_user_attr(CHECKSUM, _digest(state, trial.params, trial.user_attrs[SETTINGS], reported, score))
         self._study.tell(trial, None if state != "COMPLETE" else score, state=self.optuna.trial.TrialState[state])
 
     def _distributions(self) -> dict[str, Any]:
@@ -273,8 +276,8 @@ def _parameters(trial: Any) -> dict[str, Any]:
     return {**trial.system_attrs.get("fixed_params", {}), **trial.params}
 
 
-def _digest(parameters: Mapping[str, Any], reported: Mapping[int, float], score: float | None) -> str:
-    content = [sorted(parameters.items()), sorted(reported.items()), score]
+def _digest(state: str, parameters: Any, settings: Any, reported: Mapping[int, float], score: float | None) -> str:
+    content = [state, sorted(parameters.items()), sorted(settings.items()), sorted(reported.items()), score]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -282,6 +285,6 @@ def _check_trials(trials: Iterable[Any]) -> None:
     for trial in trials:
         expected = trial.user_attrs.get(CHECKSUM)
         if expected and trial.state.is_finished():
-            found = _digest(trial.params, trial.intermediate_values, trial.value)
-            if found != expected:
+            settings, reported = trial.user_attrs[SETTINGS], trial.intermediate_values
+            if _digest(trial.state.name, trial.params, settings, reported, trial.value) != expected:
                 raise ValueError(f"trial {trial.number} was changed")

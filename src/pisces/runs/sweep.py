@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +203,9 @@ def _run_locally(queue: SweepQueue, workers: int, report: Report) -> None:
 def _record(queue: SweepQueue, index: int, event: Event) -> None:
     match event:
         case Reported(progress):
+            before = queue.state.running[index]
+            if progress.evaluation is None and before is not None:
+                progress = replace(progress, evaluation=before.evaluation)  # the newest one
             queue.state.running[index] = progress
         case Returned(None):
             queue.leave(index)

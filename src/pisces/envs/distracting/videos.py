@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import struct
 import subprocess
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from pisces.envs.distracting.textures import Clip, moving_texture
 from pisces.errors import UserError, import_extra
+from pisces.files import read_bytes
 
 TRAIN_CLIPS, TEST_CLIPS, VALIDATION_CLIPS = 2, 30, 10
 TEST_SEED, VALIDATION_SEED = 1_000_000, 2_000_000
@@ -165,14 +168,16 @@ def _decode(paths: Sequence[Path], size: int) -> Clip:
     frames = []
     for path in paths:
         try:
-            with pillow.open(path) as image:
+            with pillow.open(io.BytesIO(read_bytes(path))) as image:  # a pipe would block
                 frames.append(_resize(np.asarray(image.convert("RGB")), size))
-        except (OSError, SyntaxError, ValueError) as error:
+        except (OSError, SyntaxError, ValueError, EOFError, struct.error, pillow.DecompressionBombError) as error:
             raise UserError(f"the image {str(path)!r} is damaged; remove or replace it") from error
     return np.stack(frames)
 
 
 def _decode_video(path: Path, size: int) -> Clip:
+    if not path.is_file():
+        raise UserError(f"the video {str(path)!r} is not a file; remove or replace it")
     ffmpeg = import_extra("imageio_ffmpeg", "control").get_ffmpeg_exe()
     command = [ffmpeg, "-loglevel", "error", "-i", str(path), "-frames:v", str(FRAME_LIMIT)]
     command += ["-vf", f"scale={size}:{size}", "-pix_fmt", "rgb24", "-f", "rawvideo", "-"]

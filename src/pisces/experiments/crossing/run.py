@@ -17,6 +17,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import Tensor, nn
 
 from pisces.envs.crossing import STEPS, CrossingEnv
+from pisces.errors import UserError
 from pisces.experiments.crossing.config import (
     EVALUATIONS,
     MOST_TRAINING_LEVELS,
@@ -63,7 +64,14 @@ def run(config: CrossingConfig, folder: RunFolder, listeners: Sequence[Listener]
     started = time.process_time()
     model, callbacks = make_agent(config)
     progress = _ProgressCallback(config, listeners)
-    model.learn(config.settings.steps, callback=[*callbacks, progress])
+    try:
+        model.learn(config.settings.steps, callback=[*callbacks, progress])
+    except ValueError as error:
+        if "nan" not in str(error):  # which torch finds in the probabilities of actions
+            raise
+        raise UserError(
+            f"the run {str(folder.path)!r} diverged; choose other settings, e.g. a lower learning rate"
+        ) from error
     seconds = time.process_time() - started
     folder.write_info({"processor_seconds": round(seconds, 1), "device": "cpu"})
     folder.write_result(config, {**evaluate(model, config), "curve": progress.rows})

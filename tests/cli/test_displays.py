@@ -1,0 +1,64 @@
+"""What live displays show on narrow terminals."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from pisces.cli.displays import RunDisplay, SweepDisplay, time_left
+from pisces.runs.pool import Reported
+from pisces.runs.progress import Progress
+from pisces.runs.sweep import SweepState, _record
+
+NAME = "randconv+pi-bisimulation-cme, wide, learning_rate=0.0012345, preset quick, seed 12"
+
+
+def terminal(width):
+    return Console(
+        file=io.StringIO(), force_terminal=True, width=width, markup=False, highlight=False, color_system=None
+    )
+
+
+def describe(row):
+    return f"{row['solved']} % of unseen tasks solved [/x]"
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_bar_percentage_and_time_left_are_kept(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    console, now = terminal(width), iter(range(1000))
+    display = RunDisplay([NAME], describe, console)
+    display._bars.get_time = lambda: float(next(now))
+    display._bars._tasks[0].start_time = 0.0
+    for step in range(1, 5):
+        evaluation = {"iteration": step, "solved": 40} if step == 2 else None
+        display.update(0, Progress(step * 10, 100, {"imitation": 1.5, "auxiliary": 0.25}, evaluation))
+    console.print(display._bars.get_renderable())
+    line = console.file.getvalue().rstrip("\n")
+    assert "\n" not in line
+    assert "40 %" in line
+    assert " left" in line
+    assert "━" in line
+    assert "…" in line or width == 200
+    assert "?" not in line
+    assert ("solved [/x]" in line) == (width == 200)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "1 s left"), (80, "80 s left"), (100, "2 min left"), (5400, "1.5 h left"), (36000, "10.0 h left")],
+)
+def test_times_left_have_a_sensible_unit(seconds, words):
+    assert time_left(seconds) == words
+
+
+def test_a_sweep_keeps_showing_its_newest_evaluation():
+    jobs = [SimpleNamespace(config=SimpleNamespace(label="pse, wide", seed=1))]
+    console, queue = terminal(100), SimpleNamespace(state=SweepState(1, running={0: None}))
+    for progress in (Progress(10, 100, {}, {"solved": 40}), Progress(20, 100, {}), Progress(30, 100, {})):
+        _record(queue, 0, Reported(progress))
+    console.print(SweepDisplay(jobs, describe, console)._table(queue.state))
+    shown = console.file.getvalue()
+    assert "40 % of unseen tasks solved" in shown
+    assert "0.0 h left" not in shown

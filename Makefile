@@ -42,6 +42,9 @@ reproduce-jumping: $(STAMP)  ## Train everything behind the jumping task's table
 	$(BIN)/python studies/jumping_study.py --workers 2 --out results
 	$(BIN)/python studies/jumping_epsilon.py --out results
 	$(BIN)/python studies/jumping_random_grid.py --out results
+	$(BIN)/python studies/jumping_meta.py --out results
+	$(BIN)/python studies/jumping_shift_pse.py --workers 2 --out results
+	$(BIN)/python studies/jumping_color_tuning.py --workers 2 --out results
 	$(MAKE) readme
 
 reproduce-distracting: $(STAMP)  ## Train Table 3 with the `cpu` preset (a day on two cores), then the tables

@@ -13,9 +13,13 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from claims import COMBINED
 from distracting_ablation import ablation_table as distracting_ablation
+from jumping_color_tuning import tuned_table
 from jumping_epsilon import epsilon_metric_table
+from jumping_meta import meta_table
 from jumping_random_grid import random_grid_table
+from jumping_shift_pse import shift_table
 from jumping_tables import SECTIONS
 from lqr_curves import ipo_table
 from lqr_tables import ablation_table, moments_table, sparsity_table
@@ -34,6 +38,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
     "jumping": ("jumping", lambda runs: summary_table(runs, MAIN_METHODS)),
     "jumping_all": ("jumping", summary_table),
     "episodes_caption": ("jumping", caption),
+    "jumping_shift_pse": ("jumping", shift_table),
     "crossing": ("crossing", lambda runs: crossing_table(runs).body()),
     "lqr": ("lqr", lqr_table),
     "lqr_ablation": ("lqr", ablation_table),
@@ -50,6 +55,8 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
 MEASURED: Mapping[str, Callable[[Path], str]] = {
     "lqr_ipo": ipo_table,
     "lqr_moments": moments_table,
+    "jumping_colors_tuned": tuned_table,
+    "jumping_meta": meta_table,
     "jumping_epsilon_metric": epsilon_metric_table,
     "jumping_random_grid": random_grid_table,
 }
@@ -64,7 +71,9 @@ def fill(document: str, runs: StoredRuns, root: Path) -> str:
 
     def replace(match: re.Match[str]) -> str:
         name = match[1]
-        if name in MEASURED:
+        if name in COMBINED:
+            text = COMBINED[name](runs, root)
+        elif name in MEASURED:
             text = MEASURED[name](root)
         else:
             experiment, table = TABLES[name]

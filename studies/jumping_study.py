@@ -22,6 +22,8 @@ from pisces.experiments.jumping.experiment import Jumping
 
 GRIDS = ("wide", "narrow", "random")
 FEWER_TASKS = (6, 9, 12)
+SHIFT_TASKS, SHIFTS, SHIFT_COEFFICIENTS = (2, 4, 6), (2, 5), (1.0, 5.0, 20.0)
+"""Training tasks, largest shifts and weights of PSEs of studies/jumping_shift_pse.py."""
 _TABLE_1 = ("learning_rate", "l2_coefficient", "temperature", "coefficient")
 
 
@@ -66,6 +68,14 @@ class Batch:
 
 def _table_1_settings(method: str) -> dict[str, Any]:
     return {name: getattr(METHODS[method], name) for name in _TABLE_1}
+
+
+def shift_batch(tasks: int, shift: int, coefficient: float, seeds: str) -> Batch:
+    """Short shifts with few training tasks, and PSEs of some weight; as many iterations as with 18 tasks."""
+    changes: dict[str, Any] = {"shift": shift, "epochs": 1000 if tasks > 4 else 2000}
+    if coefficient:
+        changes |= {"auxiliary": "contrastive", "temperature": 0.5, "coefficient": coefficient}
+    return Batch(("randconv+shift",), seeds=seeds, training_tasks=(tasks,), changes=changes)
 
 
 COLORS_WITH_TABLE_1 = Batch(("pse",), seeds="0-2", colors=True, changes=_table_1_settings("pse"))
@@ -119,6 +129,13 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
         Batch(("randconv+pse",), changes={"passthrough_per": "run"}),
     ),
     "tasks": (Batch(("randconv", "randconv+pse"), training_tasks=FEWER_TASKS),),
+    # The seeds that choose; jumping_shift_pse.py then trains those to report.
+    "shift-pse": tuple(
+        shift_batch(tasks, shift, coefficient, "1000-1001")
+        for tasks in SHIFT_TASKS
+        for shift in SHIFTS
+        for coefficient in SHIFT_COEFFICIENTS
+    ),
     "loss": (
         Batch(("randconv+pse",), changes={"weighted": False}),
         Batch(("randconv+pse",), changes={"symmetric": False}),

@@ -7,6 +7,7 @@ aggregation by the optimizer; all without early stopping. Rerun the command to r
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -120,7 +121,11 @@ def ipo_table(root: Path) -> str:
 
 
 def _cell(errors: Sequence[float]) -> str:
-    return f"{fmean(errors):.1f} ({stdev(errors):.1f})" if len(errors) > 1 else "–"
+    stable = [error for error in errors if math.isfinite(error)]
+    if len(stable) < 2:
+        return "–"
+    unstable = f", {len(errors) - len(stable)} unstable" if len(stable) < len(errors) else ""
+    return f"{fmean(stable):.1f} ({stdev(stable):.1f}){unstable}"
 
 
 def norm_figure(root: Path) -> Figure:

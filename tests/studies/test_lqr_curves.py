@@ -1,3 +1,5 @@
+import json
+
 import pytest
 import torch
 from stored_runs import lqr_config
@@ -42,7 +44,11 @@ def test_seeds_are_stored_and_not_trained_again(tmp_path, monkeypatch):
     assert "| the paper | 32.6 (5.0) |" in ipo_table(tmp_path)
 
 
-def test_unstable_policies_have_no_finite_mean():
+def test_unstable_policies_are_counted(tmp_path):
+    cell = {str(seed): [{"step": 5, "error": error}] for seed, error in enumerate((1.0, 3.0))} | {"2": [{"step": 5}]}
+    (tmp_path / "lqr").mkdir()
+    (tmp_path / "lqr" / "curves.json").write_text(json.dumps({"ipo 500": cell}))
+    assert "| 5 | 2.0 (1.4), 1 unstable |" in ipo_table(tmp_path)
     assert values_by_step({"0": [{"step": 5}], "1": [{"step": 5, "error": 1.0}]}, "error") == {5: [float("inf"), 1.0]}
 
 

@@ -1,0 +1,253 @@
+"""The paper's claims, and every number that differs from the paper's by more than two standard errors.
+
+Verdicts come from the stored results. Explanations are texts of this file; where no experiment supports one, it is
+"unexplained".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+
+from jumping_meta import meta_values
+from jumping_tables import paired_differences, variant_values
+from jumping_variants import Variant
+from lqr_tables import ablation_points
+from pisces.experiments.jumping.paper import JUMPING, JUMPING_COLORS
+from pisces.experiments.jumping.report.tables import METHOD_NAMES, published_changes
+from pisces.experiments.lqr.paper import LQR
+from pisces.experiments.lqr.tables import errors_of, seeds_by_cell
+from pisces.experiments.published import Published
+from pisces.reports.results import StoredRun, StoredRuns
+from pisces.reports.tables import Cell, markdown
+
+PAPER_RUNS = 100
+FAR = 2.0
+"""Standard errors from which on two means differ."""
+FEW = 5
+"""Fewer seeds than these give no verdict."""
+UNEXPLAINED = "unexplained"
+Runs = Sequence[StoredRun]
+TEST = "test_solved_percent"
+DESCENT = ("gradient-descent", 1e2, 2)
+"""Optimizer, coefficient and environments of the conjecture."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A claim that one variant solves more unseen tasks than another."""
+
+    text: str
+    """The claim."""
+    worse: Variant
+    """The variant that should solve fewer."""
+    better: Variant
+    """The variant that should solve more."""
+    value: str = TEST
+    """What is compared."""
+    colors: bool = False
+    """Whether obstacles are red and green."""
+    page: str = ""
+    """The section with the table."""
+
+    def row(self, runs: Runs) -> list[str]:
+        """Claim, finding and evidence."""
+        more = paired_differences(runs, self.worse, self.better, self.value, self.colors)
+        cell = Cell(more, limits=(-100.0, 100.0))
+        evidence = f"difference on the same seeds {cell.ours()}" if more else "no runs"
+        return [self.text, verdict(more), f"{evidence} ([table]({self.page}))"]
+
+
+def verdict(differences: Sequence[float]) -> str:
+    """Whether differences confirm a gain: their 95 % CI lies above zero, below it or around it."""
+    if len(differences) < FEW:
+        return "too few seeds" if differences else "not run"
+    interval = Cell(tuple(differences), limits=(-100.0, 100.0)).interval(0.95)
+    assert interval is not None
+    if interval[0] > 0:
+        return "confirmed"
+    return "opposite" if interval[1] < 0 else "not significant"
+
+
+def _grid(method: str, grid: str = "wide") -> Variant:
+    return Variant("", method, {}, grid)
+
+
+GAINS: Sequence[Gain] = (
+    *(
+        Gain(
+            f"PSEs add to RandConv, {grid} grid", _grid("randconv", grid), _grid("randconv+pse", grid), page="#table-1"
+        )
+        for grid in ("wide", "narrow", "random")
+    ),
+    *(
+        Gain(
+            f"PSEs help without augmentation, {grid} grid",
+            _grid("dropout+l2", grid),
+            _grid("pse", grid),
+            page="#table-1",
+        )
+        for grid in ("wide", "narrow", "random")
+    ),
+    Gain(
+        "PSM is better embedded by CMEs than by l2",
+        _grid("randconv+psm-l2"),
+        _grid("randconv+psm-cme"),
+        page="#table-2-metric-and-embedding",
+    ),
+    Gain(
+        "PSM generalizes better than π*-bisimulation, both with CMEs",
+        _grid("randconv+pi-bisimulation-cme"),
+        _grid("randconv+psm-cme"),
+        page="#table-2-metric-and-embedding",
+    ),
+    Gain(
+        "RandConv alone is better than with π*-bisimulation",
+        _grid("randconv+pi-bisimulation"),
+        _grid("randconv"),
+        page="#table-1",
+    ),
+    *(
+        Gain(
+            f"With colors, PSEs solve more red tasks{name}",
+            Variant("", "dropout+l2", changes("dropout+l2")),
+            Variant("", "pse", changes("pse")),
+            "red_test_solved_percent",
+            True,
+            "#the-task-with-colors",
+        )
+        for name, changes in ((", our network", lambda method: {}), (", the published network", published_changes))
+    ),
+)
+
+
+def epsilon_row(runs: Runs) -> list[str]:
+    """Robustness to suboptimal policies, with the policies' own transitions."""
+    text = "PSEs tolerate a metric of ε-suboptimal policies, ε up to 0.4 (the policies' own transitions)"
+    changes = {"epsilon": 0.4, "metric": "psm-mdp"}
+    lost = paired_differences(runs, _grid("randconv+pse"), Variant("", "randconv+pse", changes), TEST)
+    found = "not run" if not lost else "too few seeds" if len(lost) < FEW else f"{fmean(lost):+.1f} points"
+    return [text, found, f"n={len(lost)} ([table](#suboptimal-policies))"]
+
+
+def meta_row(root: Path) -> list[str]:
+    """Meta-learning on the wide grid."""
+    values = meta_values(root, TEST)
+    enough = len(values) >= FEW and fmean(values) < JUMPING["dropout+l2"]["wide"].mean + FAR
+    found = "not run" if not values else "confirmed" if enough else "too few seeds" if len(values) < FEW else "opposite"
+    text = "Meta-learning does not solve unseen tasks (Reptile)"
+    return [text, found, f"{Cell(values).ours()} ([table](#meta-learning))" if values else "no runs"]
+
+
+def lqr_rows(runs: Runs) -> list[list[str]]:
+    """Aggregation in linear control, and the conjecture about gradient descent."""
+    page = "lqr.md#why-aggregation-removes-the-distractors"
+    cells = seeds_by_cell(runs)
+    own, other = (errors_of(cells.get((method, 500), [])) for method in ("psm", "overparametrized"))
+    found = "not run" if not own or not other else "confirmed" if max(own) < min(other) else "not confirmed"
+    evidence = f"largest error {max(own):.2g} of n={len(own)}, smallest without {min(other):.3g}" if own else "no runs"
+    first = ["LQR: PSM aggregation generalizes, other methods do not", found, f"{evidence} ([table](lqr.md))"]
+    points = [value for (name, c, count), value in ablation_points(runs).items() if (name, c, count) == DESCENT]
+    norm = points[0][1] if points else None
+    kept = "not run" if norm is None else "refuted" if norm > 1 else "confirmed"
+    shown = "no runs" if norm is None else f"\\|K_d\\| = {norm:.2f} at the end, 5 seeds"
+    return [first, ["LQR: gradient descent on an aggregated policy gives K_d = 0", kept, f"{shown} ([table]({page}))"]]
+
+
+def claims_table(runs: StoredRuns, root: Path) -> str:
+    """Claim of the paper, what we found, and the evidence."""
+    jumping = runs.of("jumping")
+    rows = [gain.row(jumping) for gain in GAINS]
+    rows += [epsilon_row(jumping), meta_row(root), *lqr_rows(runs.of("lqr"))]
+    return markdown(["claim of the paper", "what we found", "evidence"], rows)
+
+
+def linked_claims(runs: StoredRuns, root: Path) -> str:
+    """The same table for README: links lead to the documentation."""
+    return claims_table(runs, root).replace("](#", "](docs/reproduction.md#").replace("](lqr.md", "](docs/lqr.md")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A number of ours and the paper's."""
+
+    where: str
+    """The cell."""
+    values: tuple[float, ...]
+    """Ours, one per seed."""
+    published: Published
+    """The paper's."""
+    published_error: float
+    """Standard error of the paper's."""
+
+    @property
+    def distance(self) -> float:
+        """Difference of the means in standard errors, with sign; 0 if there are no two seeds."""
+        if len(self.values) < 2:
+            return 0.0
+        error = math.hypot(stdev(self.values) / math.sqrt(len(self.values)), self.published_error)
+        difference = fmean(self.values) - self.published.mean
+        return difference / error if error else math.copysign(math.inf, difference) if abs(difference) > 0.1 else 0.0
+
+
+def compared_cells(runs: StoredRuns) -> Iterable[Compared]:
+    """All cells of the paper's tables that have runs."""
+    jumping, lqr = runs.of("jumping"), seeds_by_cell(runs.of("lqr"))
+    for method, grids in JUMPING.items():
+        for grid, published in grids.items():
+            values = variant_values(jumping, _grid(method, grid), TEST)
+            error = published.deviation / math.sqrt(PAPER_RUNS)
+            yield Compared(f"{METHOD_NAMES.get(method, method)}, {grid} grid", values, published, error)
+    for method, colors in JUMPING_COLORS.items():
+        for color, published in colors.items():
+            values = variant_values(jumping, Variant("", method), f"{color}_{TEST}", colors=True)
+            yield Compared(
+                f"{METHOD_NAMES[method]}, {color} tasks, our network", values, published, published.deviation
+            )
+    for method, sizes in LQR.items():
+        for size, published in sizes.items():
+            values = tuple(errors_of(lqr.get((method, size), [])))
+            error = published.deviation / math.sqrt(PAPER_RUNS)
+            yield Compared(f"LQR, `{method}`, {size} distractors", values, published, error)
+
+
+EXPLANATIONS: Mapping[str, str] = {
+    "Bisimulation Transfer, random grid": "fits grids with about nine positions, which the text does not describe: "
+    "[100 grids](#bisimulation-transfer-on-random-grids); why is unexplained",
+    "LQR, `l1`": "the paper's is the error of doing nothing, which larger coefficients give: "
+    "[coefficients](lqr.md#where-we-differ-from-the-paper)",
+    "LQR, `psm`": "depends on the coefficient, which the paper does not state: "
+    "[coefficients](lqr.md#why-aggregation-removes-the-distractors)",
+    "LQR, `ipo`": "about 3000 steps without early stopping give the paper's: "
+    "[curves](lqr.md#ipo-by-the-number-of-training-steps)",
+    "tasks, our network": "a different network and kernels; one seed of the published ones: "
+    "[variants](#the-task-with-colors)",
+}
+"""Part of a cell's name -> the experiment behind the difference."""
+
+
+def explanation(where: str) -> str:
+    """What explains a difference from the paper, or "unexplained"."""
+    return next((text for part, text in EXPLANATIONS.items() if part in where), UNEXPLAINED)
+
+
+def disagreements_table(runs: StoredRuns, root: Path) -> str:
+    """Every cell of the paper's tables that we differ from by more than two standard errors."""
+    rows = []
+    for cell in compared_cells(runs):
+        if abs(cell.distance) > FAR:
+            ours = f"{fmean(cell.values):.{1 if fmean(cell.values) >= 0.1 else 4}f}, n={len(cell.values)}"
+            far = f"{cell.distance:+.1f}" if abs(cell.distance) < 100 else "more than 100"
+            rows.append([cell.where, ours, str(cell.published), far, explanation(cell.where)])
+    return markdown(["cell", "ours", "paper", "standard errors", "explanation"], rows)
+
+
+COMBINED: Mapping[str, Callable[[StoredRuns, Path], str]] = {
+    "claims": claims_table,
+    "claims_linked": linked_claims,
+    "disagreements": disagreements_table,
+}
+"""Tables of several experiments; see `fill_docs.py`."""

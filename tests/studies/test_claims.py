@@ -1,0 +1,59 @@
+import math
+from pathlib import Path
+
+import pytest
+from stored_runs import jumping_run
+
+from claims import EXPLANATIONS, GAINS, Compared, claims_table, disagreements_table, explanation, linked_claims, verdict
+from pisces.experiments.published import Published
+from pisces.reports.results import StoredRuns
+
+NOWHERE = Path("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("differences", "expected"),
+    [
+        ((), "not run"),
+        ((9.0, 9.5, 9.2, 9.1), "too few seeds"),
+        ((9.0, 9.5, 9.2, 9.1, 8.8), "confirmed"),
+        ((-9.0, -9.5, -9.2, -9.1, -8.8), "opposite"),
+        ((9.0, -9.5, 5.0, -3.0, 1.0), "not significant"),
+    ],
+)
+def test_verdicts_follow_from_the_interval(differences, expected):
+    assert verdict(differences) == expected
+
+
+def test_distance_is_in_standard_errors_of_both_means():
+    cell = Compared("x", (10.0, 14.0), Published(8.0, 30.0), 3.0)
+    assert cell.distance == pytest.approx(4.0 / math.hypot(2.0, 3.0))
+    assert Compared("x", (10.0,), Published(8.0, 30.0), 3.0).distance == 0
+    assert Compared("x", (10.0, 10.0), Published(8.0, 0.0), 0.0).distance == math.inf
+
+
+def test_tables_name_claims_and_differences_of_the_runs():
+    percents = {"randconv": (50.0, 52.0, 51.0, 49.0, 50.0), "randconv+pse": (90.0, 91.0, 92.0, 90.0, 89.0)}
+    runs = [
+        jumping_run(method, seed, values={"test_solved_percent": value}, grid="narrow")
+        for method, values in percents.items()
+        for seed, value in enumerate(values)
+    ]
+    table = claims_table(StoredRuns(tuple(runs)), NOWHERE)
+    (line,) = (line for line in table.splitlines() if "PSEs add to RandConv, narrow grid" in line)
+    assert "| confirmed |" in line
+    assert len(table.splitlines()) >= len(GAINS) + 2
+    found = disagreements_table(StoredRuns(tuple(runs)), NOWHERE)
+    assert "| RandConv, narrow grid | 50.4, n=5 | 33.7 (11.8) |" in found
+    assert found.count("unexplained") == 2
+
+
+def test_explanations_are_found_by_a_part_of_the_name():
+    assert explanation("LQR, `l1`, 500 distractors") == EXPLANATIONS["LQR, `l1`"]
+    assert explanation("RandConv, narrow grid") == "unexplained"
+
+
+def test_links_of_readme_lead_to_the_documentation():
+    text = linked_claims(StoredRuns(()), NOWHERE)
+    assert "](#" not in text
+    assert "](docs/reproduction.md#table-1)" in text

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -6,9 +7,10 @@ import torch
 
 from pisces.agents.drq.agent import DrQAgent
 from pisces.agents.drq.replay import TransitionBatch
-from pisces.agents.drq.settings import DrQSettings
+from pisces.agents.drq.settings import AuxiliaryLoss, DrQSettings
 from pisces.agents.drq.views import Views
 from pisces.augment import shift_frames
+from pisces.losses import LOSSES
 from pisces.pairs import Pair
 
 SETTINGS = DrQSettings(
@@ -131,7 +133,7 @@ def test_a_target_without_convolutions_uses_the_critics():
 
 def test_similarity_loss_updates_encoder_hidden_layers_and_projection():
     agent = make_agent(replace(SETTINGS, auxiliary_optimizer="own"))
-    parts, layers = changes_by(agent, lambda: agent._update_auxiliary(make_pair()))
+    parts, layers = changes_by(agent, lambda: agent._update_auxiliary(lambda: agent.auxiliary_loss(make_pair())))
     assert parts == {"convolutions", "actor", "loss"}
     assert layers == {"trunk", "hidden1", "hidden2"}
 
@@ -140,7 +142,7 @@ def test_shared_optimizers_see_the_sum_of_the_losses():
     agent = make_agent(replace(SETTINGS, coefficient=3.0, actor_frequency=1))
     reference = make_agent(replace(SETTINGS, coefficient=3.0, actor_frequency=1))
     batch, pair, rng = make_batch(), make_pair(), np.random.default_rng(0)
-    agent._update_critic(batch, rng, pair)
+    agent._update_critic(batch, rng, lambda: agent.auxiliary_loss(pair))
     got = agent.convolutions.first.weight.grad, agent.actor.hidden1.weight.grad
     reference._update_critic(batch, np.random.default_rng(0))
     critic = reference.convolutions.first.weight.grad.clone()
@@ -268,3 +270,38 @@ def test_bad_settings_are_explained(setting, message):
 def test_frames_that_are_too_small_are_refused():
     with pytest.raises(ValueError, match="large enough"):
         DrQAgent(8, 9, 1, SETTINGS, 0)
+
+
+TRANSITION_LOSSES = get_args(AuxiliaryLoss)[1:]
+
+
+def test_losses_on_transitions_are_the_named_ones():
+    assert set(TRANSITION_LOSSES) == set(LOSSES)
+
+
+@pytest.mark.parametrize("name", TRANSITION_LOSSES)
+@pytest.mark.parametrize("optimizer", ["shared", "own"])
+def test_losses_on_transitions_train_the_critics_encoder(name, optimizer):
+    settings = replace(SETTINGS, auxiliary_loss=name, auxiliary_optimizer=optimizer, return_steps=3)
+    agent = make_agent(settings)
+    agent.transition_loss(make_batch()).backward()
+    for part in (agent.convolutions, agent.critic.trunk):
+        assert all(parameter.grad is not None for parameter in part.parameters())
+    assert all(parameter.grad is None for parameter in agent.actor.parameters())
+    for k in range(2):
+        assert np.isfinite(agent.update(make_batch(k))["auxiliary"])
+    tensors, numbers = agent.state()
+    other = make_agent(settings)
+    other.restore({key: value.clone().contiguous() for key, value in tensors.items()}, numbers)
+    assert agent.update(make_batch(3)) == other.update(make_batch(3))
+
+
+def test_a_coefficient_of_zero_leaves_the_agent_as_without_the_loss():
+    plain = make_agent(replace(SETTINGS, auxiliary=False))
+    agent = make_agent(replace(SETTINGS, auxiliary_loss="mico", coefficient=0.0))
+    agent.restore_policy(plain.policy_state())
+    agent.critic.load_state_dict(plain.critic.state_dict())
+    agent.target.load_state_dict(plain.target.state_dict())
+    for k in range(3):
+        without, with_loss = plain.update(make_batch(k)), agent.update(make_batch(k))
+        assert {name: with_loss[name] for name in without} == without

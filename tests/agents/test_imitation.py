@@ -3,9 +3,11 @@ import pytest
 import torch
 
 from pisces.agents.imitation.agent import ImitationAgent, ImitationData
+from pisces.agents.imitation.auxiliary import TRANSITION_LOSSES, EpisodeTransitions, draw_transitions
 from pisces.agents.imitation.encoders import ImageEncoder
 from pisces.agents.imitation.settings import ImitationSettings
-from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_frames, stack_frames
+from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_frames, optimal_rewards, stack_frames
+from pisces.losses import LOSSES
 from pisces.pairs import TrajectoryPairs
 from pisces.trajectories import Trajectory
 
@@ -17,7 +19,9 @@ def data_of(tasks=TASKS, metric=True):
     actions = np.concatenate([optimal_actions(task) for task in tasks])
     numbers = np.arange(len(actions)).reshape(len(tasks), -1)
     episodes = [Trajectory(row, actions[row]) for row in numbers]
-    return ImitationData(observations, actions, TrajectoryPairs(episodes) if metric else None)
+    following = np.concatenate([numbers[:, 1:], numbers[:, -1:]], axis=1).ravel()
+    transitions = EpisodeTransitions(np.concatenate([optimal_rewards(task) / 100 for task in tasks]), following)
+    return ImitationData(observations, actions, TrajectoryPairs(episodes) if metric else None, transitions)
 
 
 def agent_of(seed=0, **settings):
@@ -234,3 +238,28 @@ def test_restarts_go_on_from_their_state():
     assert torch.equal(weights_after(whole, first), weights_after(fresh, first))
     fresh.keep_or_drop(4.0)
     assert torch.equal(fresh.network.policy.weight, kept)
+
+
+def test_losses_on_transitions_are_the_named_ones():
+    assert set(TRANSITION_LOSSES) == set(LOSSES)
+
+
+@pytest.mark.parametrize("name", TRANSITION_LOSSES)
+@pytest.mark.parametrize("augmentation", ["none", "randconv"])
+def test_losses_on_transitions_train_and_resume(name, augmentation):
+    whole, fresh = (agent_of(auxiliary=name, augmentation=augmentation, discount=0.9) for _ in range(2))
+    first = whole.train_iteration()
+    assert np.isfinite(first.auxiliary)
+    assert first.auxiliary != 0
+    tensors, numbers = whole.state()
+    fresh.restore({key: value.clone() for key, value in tensors.items()}, dict(numbers))
+    assert torch.equal(weights_after(whole, 2), weights_after(fresh, 2))
+
+
+def test_transitions_follow_episodes():
+    data = data_of()
+    batch = draw_transitions(data.transitions, data.actions, 500, np.random.default_rng(0))
+    last = batch.observations % 56 == 55
+    assert torch.equal(batch.next_observations, torch.where(last, batch.observations, batch.observations + 1))
+    assert batch.rewards[last].min() > 1
+    assert torch.equal(batch.actions, torch.from_numpy(data.actions)[batch.observations])

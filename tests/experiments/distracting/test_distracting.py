@@ -256,3 +256,13 @@ def test_an_unknown_initialization_is_explained(capsys, tmp_path):
         config_of(init="pretraind")
     assert main(["train", "distracting", "--init", "pretraind", "--out", str(tmp_path)]) == 2
     assert "did you mean 'pretrained'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("loss", ["dbc", "mico", "simsr", "deepmdp", "curl", "spr"])
+def test_methods_with_losses_on_transitions(loss, tmp_path):
+    config = config_of(f"drq+{loss}")
+    assert not config.needs_pretraining
+    folder = run(config, tmp_path)
+    assert np.isfinite(folder.read_result()["curve"][0]["auxiliary_loss"])
+    observations = np.zeros((2, 20, 20, 9), np.uint8)
+    assert load(folder.path).embed(observations).shape == (2, config.settings.hidden_size)

@@ -1,14 +1,16 @@
-"""SAC or DrQ-v2 with shifted views, and an optional policy similarity loss (App. H, arXiv:2101.05265)."""
+"""SAC or DrQ-v2 with shifted views, and an optional auxiliary loss (App. H, arXiv:2101.05265)."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -18,6 +20,7 @@ from pisces.agents.drq.policy import AUXILIARY, UPDATE, PixelPolicy
 from pisces.agents.drq.replay import TransitionBatch
 from pisces.agents.drq.settings import DrQSettings
 from pisces.agents.drq.views import Views
+from pisces.losses import BehavioralLoss, TargetNetwork, Transitions
 from pisces.pairs import Pair
 
 
@@ -54,6 +57,11 @@ class DrQAgent(PixelPolicy):
         if settings.target_convolutions:
             self.target_convolutions = copy.deepcopy(self.convolutions).requires_grad_(False)
         self.log_alpha = torch.tensor(math.log(settings.initial_alpha), device=self.device, requires_grad=True)
+        # What losses on transitions shape: the critic's encoder, up to the trunk.
+        self.encoder = nn.Sequential(self.convolutions, self.critic.trunk)
+        self.target_encoder = None
+        if isinstance(self.loss, BehavioralLoss) and self.loss.uses_target:
+            self.target_encoder = TargetNetwork(self.encoder, settings.auxiliary_tau)
         self.optimizers = self._make_optimizers()
 
     def restore_policy(self, tensors: Mapping[str, Tensor]) -> None:
@@ -72,11 +80,15 @@ class DrQAgent(PixelPolicy):
             shared = self.settings.auxiliary_optimizer == "shared"
             groups["auxiliary"] = list(self.loss.parameters()) if shared else self.auxiliary_parameters()
         return {
-            name: torch.optim.Adam(group, self.settings.learning_rate, fused=True) for name, group in groups.items()
+            name: torch.optim.Adam(group, self.settings.learning_rate, fused=True)
+            for name, group in groups.items()
+            if group  # some losses have no parameters
         }
 
     def auxiliary_parameters(self) -> list[Tensor]:
-        """Returns what the policy similarity loss updates: encoder, the actor's hidden layers, projection."""
+        """Returns what the auxiliary loss updates: encoder and heads; for policy similarity the actor's layers."""
+        if isinstance(self.loss, BehavioralLoss):
+            return [*self.encoder.parameters(), *self.loss.parameters()]
         parts: list[nn.Module] = [
             self.convolutions,
             self.actor.trunk,
@@ -93,14 +105,14 @@ class DrQAgent(PixelPolicy):
 
     @property
     def auxiliary_due(self) -> bool:
-        """Whether the next update uses the policy similarity loss, if it is given a pair."""
+        """Whether the next update uses the auxiliary loss; policy similarity needs a pair for it."""
         return self.updates % self.settings.auxiliary_frequency == 0
 
     def update(self, batch: TransitionBatch, pair: Pair | None = None) -> dict[str, float]:
         """Takes the optimizer steps that are due; returns the losses."""
         rng, settings = self._rng(UPDATE, self.updates), self.settings
-        pair = pair if self.auxiliary_due else None
-        shared = pair if settings.auxiliary_optimizer == "shared" else None
+        auxiliary = self._due_loss(batch, pair)
+        shared = auxiliary if settings.auxiliary_optimizer == "shared" else None
         losses, features = self._update_critic(batch, rng, shared)
         if self.updates % settings.actor_frequency == 0:
             losses |= self._update_actor(batch, rng, features if settings.reuse_features else None)
@@ -108,10 +120,20 @@ class DrQAgent(PixelPolicy):
             self.optimizers["actor"].step()
         if self.updates % settings.target_frequency == 0:
             self._update_target()
-        if pair is not None and shared is None:
-            losses |= self._update_auxiliary(pair)
+        if auxiliary is not None and shared is None:
+            losses |= self._update_auxiliary(auxiliary)
+        if self.target_encoder is not None:
+            self.target_encoder.update(self.encoder)
         self.updates += 1
         return losses
+
+    def _due_loss(self, batch: TransitionBatch, pair: Pair | None) -> Callable[[], Tensor] | None:
+        """The function that computes the auxiliary loss of this update, if it has one."""
+        if not self.auxiliary_due:
+            return None
+        if isinstance(self.loss, BehavioralLoss):
+            return partial(self.transition_loss, batch)
+        return None if pair is None else partial(self.auxiliary_loss, pair)
 
     @torch.no_grad()
     def target_values(self, batch: TransitionBatch, rng: np.random.Generator) -> Tensor:
@@ -128,9 +150,9 @@ class DrQAgent(PixelPolicy):
         return self._tensor(batch.rewards) + settings.discount * self._tensor(batch.continues) * mean
 
     def _update_critic(
-        self, batch: TransitionBatch, rng: np.random.Generator, pair: Pair | None = None
+        self, batch: TransitionBatch, rng: np.random.Generator, auxiliary: Callable[[], Tensor] | None = None
     ) -> tuple[dict[str, float], Tensor]:
-        """Updates the critic, with a pair by the policy similarity loss too; returns the losses and the features."""
+        """Updates the critic, by the auxiliary loss too if it is given; returns the losses and the features."""
         views = self.settings.views
         target = self.target_values(batch, rng).repeat(views, 1)
         images = self.views.strong(self.views.shifted(batch.observations, rng, views), rng)
@@ -138,8 +160,8 @@ class DrQAgent(PixelPolicy):
         first, second = self.critic(features, self._tensor(batch.actions).repeat(views, 1))
         loss = functional.mse_loss(first, target) + functional.mse_loss(second, target)
         losses, total, names = {"critic": float(loss.detach())}, loss, ["critic"]
-        if pair is not None:
-            similarity = self.auxiliary_loss(pair)
+        if auxiliary is not None:
+            similarity = auxiliary()
             losses["auxiliary"] = float(similarity.detach())
             total, names = loss + self.settings.coefficient * similarity, ["critic", "auxiliary"]
         self._backward(total, ("critic", "auxiliary", "actor"))
@@ -183,8 +205,26 @@ class DrQAgent(PixelPolicy):
         loss: Tensor = self.loss(features[:count], features[count:], pair.metric.to(self.device))
         return loss
 
-    def _update_auxiliary(self, pair: Pair) -> dict[str, float]:
-        loss = self.auxiliary_loss(pair)
+    def transition_loss(self, batch: TransitionBatch) -> Tensor:
+        """The loss on transitions, each set of observations with its own shifts; no episode terminates.
+
+        With several return steps, a transition spans as many decisions, and the metric's discount is that of all.
+        """
+        rng = self._rng(AUXILIARY, self.updates)
+        transitions = Transitions(
+            batch.observations, self._tensor(batch.actions), self._tensor(batch.rewards), batch.next_observations
+        )
+
+        def encode(network: nn.Module, observations: NDArray[np.uint8]) -> Tensor:
+            features: Tensor = network(self.views.shifted(observations, rng))
+            return features
+
+        target = None if self.target_encoder is None else partial(encode, self.target_encoder)
+        loss: Tensor = self.loss(partial(encode, self.encoder), transitions, target)
+        return loss
+
+    def _update_auxiliary(self, auxiliary: Callable[[], Tensor]) -> dict[str, float]:
+        loss = auxiliary()
         self._backward(self.settings.coefficient * loss, ["auxiliary"])
         self._step(["auxiliary"])
         return {"auxiliary": float(loss.detach())}
@@ -198,7 +238,8 @@ class DrQAgent(PixelPolicy):
 
     def _step(self, names: Iterable[str]) -> None:
         for name in names:
-            self.optimizers[name].step()
+            if name in self.optimizers:
+                self.optimizers[name].step()
 
     def _normal(self, rng: np.random.Generator, count: int) -> Tensor:
         return self._tensor(rng.standard_normal((count, self.action_size), dtype=np.float32))
@@ -213,6 +254,8 @@ class DrQAgent(PixelPolicy):
         }
         if self.settings.target_convolutions:
             modules["target_convolutions."] = self.target_convolutions
+        if self.target_encoder is not None:
+            modules["target_encoder."] = self.target_encoder
         return modules
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A policy on pixels: convolutions, the actor on top of them, and the projection of the policy similarity loss."""
+"""A policy on pixels: convolutions, the actor on top of them, and the heads of the auxiliary loss."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pisces.agents.checkpoint import load_module
 from pisces.agents.devices import check_device
 from pisces.agents.drq.networks import Actor, Convolutions, DeterministicActor, GaussianActor
 from pisces.agents.drq.settings import DrQSettings
-from pisces.losses import ContrastiveMetricLoss
+from pisces.losses import BehavioralLoss, ContrastiveMetricLoss, loss_options, make_loss
 
 # Each purpose and number has its own generator, so that a resumed run needs no saved generator state.
 WEIGHTS, UPDATE, ACT, AUXILIARY = range(4)
@@ -49,14 +49,22 @@ class PixelPolicy:
         self.convolutions = Convolutions(channels, settings.channels, strides, self._generator).to(self.device)
         self.inputs = self.convolutions.output_size(frame_size)
         self.actor = self._make_actor().to(self.device)
-        self.loss = ContrastiveMetricLoss(
+        self.loss = self._make_loss().to(self.device)
+
+    def _make_loss(self) -> ContrastiveMetricLoss | BehavioralLoss:
+        settings = self.settings
+        if settings.auxiliary_loss != "pse":
+            options = loss_options(settings.auxiliary_loss, {"discount": settings.discount**settings.return_steps})
+            sizes = (settings.feature_size, self.action_size)
+            return make_loss(settings.auxiliary_loss, *sizes, generator=self._generator, **options)
+        return ContrastiveMetricLoss(
             settings.hidden_size,
             settings.embedding_size,
             temperature=settings.temperature,
             scale=settings.scale,
             symmetric=False,
             generator=self._generator,
-        ).to(self.device)
+        )
 
     def _make_actor(self) -> Actor:
         settings, actions = self.settings, self.action_size

@@ -18,6 +18,7 @@ from pisces.validation import (
 )
 
 Policy = Literal["gaussian", "deterministic"]
+AuxiliaryLoss = Literal["pse", "dbc", "dbc-normalized", "deepmdp", "mico", "simsr", "spr", "curl"]
 Optimizer = Literal["shared", "own"]
 
 
@@ -86,7 +87,11 @@ class DrQSettings:
     strong_share: Probability = 0.0
     """Share of a batch that the critic sees after a random convolution; targets are free of it (SVEA)."""
     auxiliary: bool = False
-    """Whether the policy similarity loss is used."""
+    """Whether an auxiliary loss is used."""
+    auxiliary_loss: AuxiliaryLoss = "pse"
+    """The auxiliary loss: policy similarity of pairs of episodes, or one on the transitions of the batch."""
+    auxiliary_tau: Fraction = 0.05
+    """Share of the encoder that enters the target encoder of a loss on transitions, at every update."""
     auxiliary_optimizer: Optimizer = "shared"
     """Optimizers of the policy similarity loss: the critic's and the actor's, or its own as in the published code."""
     coefficient: NonNegative = 1.0

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from pisces.agents.checkpoint import load_module, load_optimizer, optimizer_tensors, tensors_below
 from pisces.agents.devices import check_device
+from pisces.agents.imitation.auxiliary import EpisodeTransitions, draw_transitions, make_auxiliary, transition_loss
 from pisces.agents.imitation.encoders import make_encoder, make_network
 from pisces.agents.imitation.kernels import (
     ITERATION,
@@ -24,9 +25,8 @@ from pisces.agents.imitation.kernels import (
     evaluation_kernels,
     stream_generator,
 )
-from pisces.agents.imitation.networks import REPRESENTATION
 from pisces.agents.imitation.settings import ImitationSettings
-from pisces.losses import ContrastiveMetricLoss, metric_l2_loss
+from pisces.losses import BehavioralLoss, TargetNetwork, metric_l2_loss
 from pisces.pairs import Pair, TrajectoryPairs
 
 ADAM_EPSILON = 1e-7
@@ -43,6 +43,8 @@ class ImitationData:
     """The optimal action in each observation, [N]."""
     pairs: TrajectoryPairs | None = None
     """Pairs of episodes for the auxiliary loss, whose observations are numbers of `observations`; None without one."""
+    transitions: EpisodeTransitions | None = None
+    """What follows each observation, for losses on transitions; None without one."""
     copies: int = 1
     """The number of versions of each episode: itself and shifted ones. Version k of an episode of T states has its
     observations k T further on."""
@@ -87,24 +89,12 @@ class ImitationAgent:
         generator = torch.Generator().manual_seed(weights_seed)
         channels = self.data.observations.shape[3]
         self.network = make_network(self.settings.network, channels, generator).to(self.device)
-        self.loss = self._make_loss(generator)
+        self.loss = make_auxiliary(self.settings, generator, self.device)
+        targeted = isinstance(self.loss, BehavioralLoss) and self.loss.uses_target
+        self.target = TargetNetwork(self.network, self.settings.tau) if targeted else None
         self.parameters = [*self.network.parameters(), *(self.loss.parameters() if self.loss else ())]
         rate = self.settings.learning_rate
         self.optimizer = torch.optim.Adam(self.parameters, lr=rate, eps=ADAM_EPSILON, fused=True)
-
-    def _make_loss(self, generator: torch.Generator) -> ContrastiveMetricLoss | None:
-        settings = self.settings
-        if settings.auxiliary != "contrastive":
-            return None
-        return ContrastiveMetricLoss(
-            REPRESENTATION,
-            settings.embedding_size,
-            temperature=settings.temperature,
-            scale=settings.scale,
-            weighted=settings.weighted,
-            symmetric=settings.symmetric,
-            generator=generator,
-        ).to(self.device)
 
     @property
     def iterations_per_epoch(self) -> int:
@@ -130,13 +120,7 @@ class ImitationAgent:
     def learning_rate(self) -> float:
         """The learning rate of the current iteration."""
         start = min(self.iteration // self.iterations_per_start, self.settings.restarts - 1)
-        iteration = self.iteration - start * self.iterations_per_start
-        rate = self.settings.learning_rate * self.settings.learning_rate_decay ** (
-            iteration // self.iterations_per_epoch
-        )
-        if self.settings.schedule == "cosine":
-            rate *= 0.5 * (1 + math.cos(math.pi * iteration / self.iterations_per_start))
-        return rate
+        return self.settings.rate_at(self.iteration - start * self.iterations_per_start, self.iterations_per_epoch)
 
     def keep_or_drop(self, score: float) -> None:
         """Ends one of several starts: keeps its weights if its score is the best so far, then starts again.
@@ -166,7 +150,11 @@ class ImitationAgent:
             kernels += [self._draw_kernel(rng), self._draw_kernel(rng)]
         parts = self._represent(groups, kernels)
         imitation = self._imitation_loss(parts[0], batch, rng)
-        auxiliary = torch.zeros(()) if pair is None else self._auxiliary_loss(parts[1], parts[2], pair.metric)
+        auxiliary = torch.zeros(())
+        if pair is not None:
+            auxiliary = self._auxiliary_loss(parts[1], parts[2], pair.metric)
+        elif isinstance(self.loss, BehavioralLoss):
+            auxiliary = self._transition_loss(self.loss, rng)
         regularization = self._regularization()
         self._step(imitation + self.settings.coefficient * auxiliary + regularization)
         return Losses(float(imitation.detach()), float(auxiliary.detach()), float(regularization.detach()))
@@ -177,6 +165,8 @@ class ImitationAgent:
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
+        if self.target is not None:
+            self.target.update(self.network)
         self.iteration += 1
 
     def _represent(self, groups: list[NDArray[np.int64]], kernels: list[Tensor | None]) -> tuple[Tensor, ...]:
@@ -206,6 +196,16 @@ class ImitationAgent:
     def _auxiliary_loss(self, x: Tensor, y: Tensor, metric: Tensor) -> Tensor:
         metric = metric.to(self.device)
         return metric_l2_loss(x, y, metric) if self.loss is None else self.loss(x, y, metric)
+
+    def _transition_loss(self, loss: BehavioralLoss, rng: np.random.Generator) -> Tensor:
+        """A loss on sampled transitions; each set of observations has its own kernel."""
+        assert self.data.transitions is not None
+        batch = draw_transitions(self.data.transitions, self.data.actions, self.settings.batch_size, rng)
+
+        def represent(network: Any, numbers: NDArray[np.int64]) -> Tensor:
+            return self.encoder.represent(network, [numbers], [self._draw_kernel(rng)])
+
+        return transition_loss(loss, batch, represent, self.network, self.target)
 
     def _regularization(self) -> Tensor:
         if not self.settings.l2_coefficient:
@@ -240,7 +240,7 @@ class ImitationAgent:
         return taken
 
     def _draw_pair(self, rng: np.random.Generator) -> Pair | None:
-        if self.settings.auxiliary == "none":
+        if self.settings.auxiliary not in ("contrastive", "l2"):
             return None
         assert self.data.pairs is not None
         return self.data.pairs.sample(rng)
@@ -287,9 +287,13 @@ class ImitationAgent:
         tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         if self.loss is not None:
             tensors |= {f"loss.{name}": value for name, value in self.loss.state_dict().items()}
+        if self.target is not None:
+            tensors |= {f"target.{name}": value for name, value in self.target.state_dict().items()}
         return tensors
 
     def _load_weights(self, tensors: dict[str, Tensor]) -> None:
         load_module(self.network, "network.", tensors)
         if self.loss is not None:
             load_module(self.loss, "loss.", tensors)
+        if self.target is not None:
+            load_module(self.target, "target.", tensors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -9,7 +10,8 @@ from pisces.errors import UserError
 from pisces.validation import Count, Discount, Fraction, Interval, NonNegative, Positive, Probability, check_settings
 
 Augmentation = Literal["none", "randconv"]
-Auxiliary = Literal["none", "contrastive", "l2"]
+TransitionLoss = Literal["dbc", "dbc-normalized", "deepmdp", "mico", "simsr", "spr", "curl"]
+Auxiliary = Literal["none", "contrastive", "l2", "dbc", "dbc-normalized", "deepmdp", "mico", "simsr", "spr", "curl"]
 Metric = Literal["psm", "psm-mdp", "pi-bisimulation", "pi-bisimulation-end", "true"]
 Per = Literal["call", "run"]
 Schedule = Literal["exponential", "cosine"]
@@ -56,11 +58,16 @@ class ImitationSettings:
     evaluation_draws: Count = 5
     """Kernels whose action probabilities are averaged at evaluation."""
     auxiliary: Auxiliary = "none"
-    """The auxiliary loss: contrastive metric embeddings, or l2 embeddings of the representation."""
+    """The auxiliary loss: contrastive metric embeddings, l2 embeddings of the representation, or a loss on the
+    transitions of the optimal episodes."""
     metric: Metric = "psm"
     """The metric to embed: policy similarity along the optimal episodes (psm) or on the whole MDPs, which differs for
     suboptimal policies (psm-mdp); pi*-bisimulation, whose last state repeats its reward (pi-bisimulation, as App. I.1)
     or is followed by an end that pays nothing (pi-bisimulation-end); or the true distance to the obstacle."""
+    reward_scale: Positive = 0.01
+    """Factor of the rewards in losses on transitions."""
+    tau: Fraction = 0.01
+    """Share of the network that enters the target network of a loss on transitions, at every iteration."""
     coefficient: NonNegative = 1.0
     """Weight of the auxiliary loss (alpha)."""
     temperature: Positive = 1.0
@@ -84,3 +91,10 @@ class ImitationSettings:
         check_settings(self)
         if self.kernels == "rows" and self.augmentation == "none":
             raise UserError("kernels=rows requires augmentation=randconv")
+
+    def rate_at(self, iteration: int, iterations_per_epoch: int) -> float:
+        """The learning rate of an iteration since the last start."""
+        rate = self.learning_rate * self.learning_rate_decay ** (iteration // iterations_per_epoch)
+        if self.schedule == "cosine":
+            rate *= 0.5 * (1 + math.cos(math.pi * iteration / (self.epochs * iterations_per_epoch)))
+        return rate

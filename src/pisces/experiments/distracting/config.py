@@ -23,11 +23,15 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "drq+randconv": {"strong_share": 0.5},
     "drq+pse": {"auxiliary": True},
     "drq+randconv+pse": {"strong_share": 0.5, "auxiliary": True},
+    **{
+        f"drq+{name}": {"auxiliary": True, "auxiliary_loss": name}
+        for name in ("dbc", "mico", "simsr", "deepmdp", "curl", "spr")
+    },
     "drqv2": {"policy": "deterministic"},
     "drqv2+pse": {"policy": "deterministic", "auxiliary": True},
 }
 """The methods, and the settings in which they differ from DrQ."""
-OF_METHOD = ("auxiliary", "policy")
+OF_METHOD = ("auxiliary", "auxiliary_loss", "policy")
 """Settings that the method alone decides."""
 AUXILIARY_SETTINGS = (
     *("coefficient", "temperature", "scale", "metric_discount", "anchors", "candidates"),

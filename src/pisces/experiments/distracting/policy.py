@@ -10,6 +10,7 @@ from pisces.agents.checkpoint import load_module
 from pisces.agents.drq.policy import PixelPolicy
 from pisces.errors import UserError
 from pisces.experiments.distracting.config import DistractingConfig
+from pisces.losses import ContrastiveMetricLoss
 from pisces.runs.store import RunFolder
 
 
@@ -32,7 +33,9 @@ class ControlPolicy:
         agent = self._agent
         images = torch.from_numpy(np.array(self._checked(np.asarray(observations)))).permute(0, 3, 1, 2)
         features = agent.actor.represent(agent.convolutions(images))
-        embeddings = agent.loss.embed(features) if agent.settings.auxiliary else features
+        embeddings = features
+        if agent.settings.auxiliary and isinstance(agent.loss, ContrastiveMetricLoss):
+            embeddings = agent.loss.embed(features)
         return np.asarray(embeddings.numpy(), dtype=np.float32)
 
     def _checked(self, observations: NDArray[np.generic]) -> NDArray[np.uint8]:

@@ -75,6 +75,12 @@ METHODS: Mapping[str, JumpingSettings] = {
     "pse-tuned": _PSE_TUNED,
     # The same with five restarts, of which the best on validation tasks is kept.
     "pse-tuned-5": replace(_PSE_TUNED, restarts=5, evaluations=40),
+    # Losses on the transitions of the optimal episodes, with RandConv's and no augmentation's settings; not tuned.
+    **{
+        prefix + name: replace(base, auxiliary=name, discount=0.9, coefficient=0.1)
+        for name in ("dbc", "deepmdp", "mico", "simsr", "spr", "curl")
+        for prefix, base in (("", ImitationSettings(learning_rate=4e-3)), ("randconv+", _RANDCONV))
+    },
     # Upper bound: positives by the true distance to the obstacle, with Table 1's settings.
     "randconv+true": replace(_RANDCONV_PSE, metric="true"),
 }

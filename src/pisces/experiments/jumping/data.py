@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from pisces.agents.imitation.agent import ImitationAgent, ImitationData
+from pisces.agents.imitation.auxiliary import TRANSITION_LOSSES, EpisodeTransitions
 from pisces.agents.imitation.encoders import Encoder, make_encoder
 from pisces.envs.jumping import (
     JumpingTask,
@@ -50,11 +51,21 @@ def imitation_data(config: JumpingConfig) -> ImitationData:
     ]
     observations = np.concatenate(versions)
     actions = np.concatenate([np.tile(optimal_actions(task), copies) for task in tasks])
-    pairs = None
-    if settings.auxiliary != "none":
+    pairs, transitions = None, None
+    if settings.auxiliary in TRANSITION_LOSSES:
+        transitions = episode_transitions(tasks, copies, settings.reward_scale)
+    elif settings.auxiliary != "none":
         compared = [task for task in tasks if task.color == colors[0]]
         pairs = episode_pairs(compared, settings.metric, settings.discount, config.epsilon, copies)
-    return ImitationData(observations, actions, pairs, copies)
+    return ImitationData(observations, actions, pairs, transitions, copies)
+
+
+def episode_transitions(tasks: Sequence[JumpingTask], copies: int, reward_scale: float) -> EpisodeTransitions:
+    """What follows each state of the tasks' optimal episodes and their copies; the last state leads to itself."""
+    steps = np.arange(len(tasks) * copies * DECISIONS).reshape(-1, DECISIONS)
+    following = np.concatenate([steps[:, 1:], steps[:, -1:]], axis=1)
+    rewards = np.concatenate([np.tile(optimal_rewards(task), copies) for task in tasks])
+    return EpisodeTransitions(reward_scale * rewards, following.ravel())
 
 
 def shifted_copies(

@@ -87,6 +87,8 @@ class Jumping(Experiment[JumpingConfig]):
         if settings.auxiliary == "contrastive":
             space += [Range("temperature", 0.05, 2.0, log=True), Range("scale", 1e-3, 1.0, log=True)]
             space.append(Range("coefficient", 0.1, 30.0, log=True))
+        elif settings.auxiliary != "none" and settings.auxiliary != "l2":
+            space.append(Range("coefficient", 1e-3, 10.0, log=True))
         if settings.auxiliary == "l2":
             space.append(Range("coefficient", 1e-7, 1.0, log=True))
         return tuple(space)

@@ -152,15 +152,21 @@ def test_shared_optimizers_see_the_sum_of_the_losses():
     assert torch.allclose(got[1], 3 * reference.actor.hidden1.weight.grad, atol=1e-6)
 
 
-def test_the_weight_of_the_similarity_loss_matters_with_shared_optimizers_only():
-    def weights(optimizer, coefficient):
-        agent = make_agent(replace(SETTINGS, auxiliary_optimizer=optimizer, coefficient=coefficient))
-        agent.update(make_batch(), make_pair())
-        return agent.convolutions.first.weight.detach()
+def weights_after_update(optimizer, coefficient):
+    agent = make_agent(replace(SETTINGS, auxiliary_optimizer=optimizer, coefficient=coefficient))
+    agent.update(make_batch(), make_pair())
+    return agent.convolutions.first.weight.detach().double()
 
-    # Adam's first step is as long for any gradient.
-    assert torch.allclose(weights("own", 1.0), weights("own", 100.0), atol=1e-6)
-    assert not torch.allclose(weights("shared", 1.0), weights("shared", 100.0), atol=1e-6)
+
+def test_the_weight_of_the_similarity_loss_matters_with_shared_optimizers():
+    one, many = (weights_after_update("shared", coefficient) for coefficient in (1.0, 100.0))
+    assert not torch.allclose(one, many, atol=1e-6)
+
+
+def test_the_weight_of_the_similarity_loss_is_the_length_of_its_own_optimizers_step():
+    none, one, three = (weights_after_update("own", coefficient) for coefficient in (0.0, 1.0, 3.0))
+    assert (one - none).abs().max() > 1e-4
+    assert torch.allclose(three - none, 3 * (one - none), atol=1e-6)
 
 
 @pytest.mark.parametrize("actor_frequency", [1, 2])

@@ -79,8 +79,12 @@ class DrQAgent(PixelPolicy):
         if self.settings.auxiliary:
             shared = self.settings.auxiliary_optimizer == "shared"
             groups["auxiliary"] = list(self.loss.parameters()) if shared else self.auxiliary_parameters()
+        rates = dict.fromkeys(groups, self.settings.learning_rate)
+        if self.settings.auxiliary_optimizer == "own":
+            # Adam cancels a factor of the loss, so the weight enters the step instead.
+            rates["auxiliary"] = self.settings.coefficient * self.settings.learning_rate
         return {
-            name: torch.optim.Adam(group, self.settings.learning_rate, fused=True)
+            name: torch.optim.Adam(group, rates[name], fused=True)
             for name, group in groups.items()
             if group  # some losses have no parameters
         }
@@ -225,7 +229,7 @@ class DrQAgent(PixelPolicy):
 
     def _update_auxiliary(self, auxiliary: Callable[[], Tensor]) -> dict[str, float]:
         loss = auxiliary()
-        self._backward(self.settings.coefficient * loss, ["auxiliary"])
+        self._backward(loss, ["auxiliary"])
         self._step(["auxiliary"])
         return {"auxiliary": float(loss.detach())}
 

@@ -93,9 +93,9 @@ class DrQSettings:
     auxiliary_tau: Fraction = 0.05
     """Share of the encoder that enters the target encoder of a loss on transitions, at every update."""
     auxiliary_optimizer: Optimizer = "shared"
-    """Optimizers of the policy similarity loss: the critic's and the actor's, or its own as in the published code."""
+    """Optimizers of the auxiliary loss: the critic's and the actor's, or its own as in the published code."""
     coefficient: NonNegative = 1.0
-    """Weight of the policy similarity loss (alpha)."""
+    """Weight of the auxiliary loss (alpha); its own optimizer's learning rate is multiplied by it."""
     temperature: Positive = 0.1
     """Contrastive temperature of the policy similarity loss (1 / lambda)."""
     scale: Positive = 0.1

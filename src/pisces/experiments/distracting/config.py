@@ -17,18 +17,19 @@ Unseen = Literal["test", "validation"]
 
 SIMILARITY = "+pse"
 """What the name of a method with the policy similarity loss ends with."""
+POLICY_SIMILARITY: Mapping[str, Any] = {"auxiliary": True, "auxiliary_optimizer": "own"}
 METHODS: Mapping[str, Mapping[str, Any]] = {
     "sac": {"padding": 0, "views": 1},
     "drq": {},
     "drq+randconv": {"strong_share": 0.5},
-    "drq+pse": {"auxiliary": True},
-    "drq+randconv+pse": {"strong_share": 0.5, "auxiliary": True},
+    "drq+pse": POLICY_SIMILARITY,
+    "drq+randconv+pse": {"strong_share": 0.5, **POLICY_SIMILARITY},
     **{
         f"drq+{name}": {"auxiliary": True, "auxiliary_loss": name}
         for name in ("dbc", "mico", "simsr", "deepmdp", "curl", "spr")
     },
     "drqv2": {"policy": "deterministic"},
-    "drqv2+pse": {"policy": "deterministic", "auxiliary": True},
+    "drqv2+pse": {"policy": "deterministic", **POLICY_SIMILARITY},
 }
 """The methods, and the settings in which they differ from DrQ."""
 OF_METHOD = ("auxiliary", "auxiliary_loss", "policy")
@@ -72,7 +73,7 @@ class Protocol:
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "paper": {"auxiliary_optimizer": "own"},
+    "paper": {},
     "cpu": {
         "frame_size": 48,
         "steps": 300_000,

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from claims import COMBINED
 from distracting_ablation import ablation_table as distracting_ablation
+from distracting_gradients import gradient_table
 from jumping_color_tuning import tuned_table
 from jumping_epsilon import epsilon_metric_table
 from jumping_meta import meta_table
@@ -53,6 +54,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
 }
 """Name -> experiment and function of its runs."""
 MEASURED: Mapping[str, Callable[[Path], str]] = {
+    "distracting-gradients": gradient_table,
     "lqr_ipo": ipo_table,
     "lqr_moments": moments_table,
     "jumping_colors_tuned": tuned_table,

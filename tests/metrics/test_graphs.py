@@ -89,6 +89,16 @@ def test_the_average_cost_is_the_limit():
     np.testing.assert_allclose(average, differing, atol=1e-4)
 
 
+def test_the_limit_is_the_cost_of_the_optimal_transition_coupling():
+    pyotc = pytest.importorskip("pyotc")
+    rng = np.random.default_rng(0)
+    P, Q = rng.dirichlet(np.ones(4), 4), rng.dirichlet(np.ones(3), 3)  # noqa: N806
+    cost = rng.random((4, 3))
+    expected = pyotc.exact_otc(P, Q, cost)[0]
+    average = (1 - 0.99999) * chain_metric(P, Q, cost=cost, discount=0.99999, relative_tolerance=1e-6).distance
+    np.testing.assert_allclose(average, expected, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("graph", "options", "words"),
     [

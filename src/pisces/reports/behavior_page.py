@@ -51,9 +51,9 @@ def behavior_page(found: BehaviorComparison, agents: tuple[Agent, Agent]) -> str
         page.row(
             [
                 page.image(
-                    _episodes_figure(found, agents), "Distance of every two episodes, those of one agent included"
+                    episodes_figure(found, agents), "Distance of every two episodes, those of one agent included"
                 ),
-                page.image(_steps_figure(found, agents), "Distance of every state to its match, by step"),
+                page.image(steps_figure(found, agents), "Distance of every state to its match, by step"),
             ]
         ),
         *_unmatched(a, b, found.threshold),
@@ -92,7 +92,8 @@ def _summary(agent: Agent) -> tuple[str, ...]:
     return (agent.name, str(len(agent.episodes)), str(len(states)), *shares)
 
 
-def _episodes_figure(found: BehaviorComparison, agents: tuple[Agent, Agent]) -> Figure:
+def episodes_figure(found: BehaviorComparison, agents: tuple[Agent, Agent]) -> Figure:
+    """Draws the distances of all episodes of both agents."""
     whole = np.block([[found.within_a, found.between], [found.between.T, found.within_b]])
     names = plain_text(f"episodes of {agents[0].name}, then of {agents[1].name}")
     figure = heat_map(whole, "between episodes", names, names)
@@ -101,7 +102,8 @@ def _episodes_figure(found: BehaviorComparison, agents: tuple[Agent, Agent]) -> 
     return figure
 
 
-def _steps_figure(found: BehaviorComparison, agents: tuple[Agent, Agent]) -> Figure:
+def steps_figure(found: BehaviorComparison, agents: tuple[Agent, Agent]) -> Figure:
+    """Draws the distance of every state to its match by step."""
     figure = Figure(figsize=(5.4, 3.9), layout="constrained")
     axes = figure.subplots()
     for agent, color in zip(agents, LINE_COLORS[1:], strict=False):

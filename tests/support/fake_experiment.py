@@ -34,6 +34,7 @@ class FakeExperiment:
     """The result of a run depends on its config alone, like that of a real one."""
 
     name = "fake"
+    cpu_only = False
     score = Measure("validation", "validation score", "higher")
 
     def __reduce__(self):

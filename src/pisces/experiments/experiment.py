@@ -74,6 +74,8 @@ class Experiment(ABC, Generic[C]):
     """One line for ``pisces train --help``."""
     config_class: type[C]
     """Class of its configs, from which the command line is made."""
+    cpu_only: ClassVar[bool] = False
+    """Whether its runs cannot use another device than the CPU."""
     measures: ClassVar[tuple[Measure, ...]]
     """Headline measures of a result; a result has the first one, or those that apply to it."""
     reported: ClassVar[tuple[str, ...]] = ()

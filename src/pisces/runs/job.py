@@ -23,6 +23,10 @@ class Runnable(Protocol):
     def name(self) -> str:
         """The name of the experiment."""
 
+    @property
+    def cpu_only(self) -> bool:
+        """Whether its runs cannot use another device."""
+
     def run(self, config: Any, folder: RunFolder, listeners: Sequence[Listener], device: str) -> None:
         """Runs a config, or resumes it, and writes the result last; the caller holds the lock of the folder."""
 
@@ -85,6 +89,8 @@ class Job:
 
     def _check_device(self) -> None:
         if self.device != "cpu":
+            if self.experiment.cpu_only:
+                raise UserError(f"{self.experiment.name} runs on the CPU only, got device {self.device!r}")
             import torch  # slow
 
             if not torch.cuda.is_available():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pisces.errors import UserError, unknown_name
+from pisces.errors import unknown_name
 from pisces.experiments.crossing.config import EVALUATIONS, METHODS, CrossingConfig
 from pisces.experiments.experiment import Experiment
 from pisces.runs.measure import Measure
@@ -22,6 +22,7 @@ class Crossing(Experiment[CrossingConfig]):
     """PPO of Stable-Baselines3 on levels of a crossing."""
 
     name = "crossing"
+    cpu_only = True
     summary = "Train PPO of Stable-Baselines3 on a few levels of a crossing and evaluate it on unseen ones."
     config_class = CrossingConfig
     measures = (Measure("test_levels_percent", "unseen levels solved (%)", "higher", limits=(0.0, 100.0)),)
@@ -37,8 +38,6 @@ class Crossing(Experiment[CrossingConfig]):
         """Trains and evaluates; an interrupted run starts again."""
         from pisces.experiments.crossing.run import run
 
-        if device != "cpu":
-            raise UserError(f"crossing runs on the CPU only, got device {device!r}")
         run(config, folder, listeners)
 
     def describe(self, row: Mapping[str, Any]) -> str:

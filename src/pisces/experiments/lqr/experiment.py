@@ -33,6 +33,7 @@ class LQR(Experiment[LQRConfig]):
     """Linear-quadratic control with distractors."""
 
     name = "lqr"
+    cpu_only = True
     summary = "Train linear agents on linear-quadratic control with distractors."
     config_class = LQRConfig
     measures = (Measure("error", "error against the oracle", "lower", limits=(0.0, math.inf)),)
@@ -70,8 +71,6 @@ class LQR(Experiment[LQRConfig]):
         """Trains the seeds that are missing."""
         from pisces.experiments.lqr.run import run
 
-        if device != "cpu":
-            raise UserError(f"lqr runs on the CPU only, got device {device!r}")
         run(config, folder, listeners, device)
 
     def describe(self, row: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pisces.agents.cloning.settings import CloningSettings
-from pisces.errors import UserError, unknown_name
+from pisces.errors import unknown_name
 from pisces.experiments.experiment import Evaluation, Experiment
 from pisces.experiments.minigrid.config import EVALUATIONS, METHODS, MiniGridConfig
 from pisces.runs.measure import Measure
@@ -26,6 +26,7 @@ class MiniGrid(Experiment[MiniGridConfig]):
     """Cloning and PPO on levels of MiniGrid."""
 
     name = "minigrid"
+    cpu_only = True
     summary = "Train on a few levels of MiniGrid, evaluate on other layouts, other appearances, or both."
     config_class = MiniGridConfig
     measures = (Measure("test_solved_percent", "unseen tasks solved (%)", "higher", limits=PERCENT),)
@@ -40,8 +41,6 @@ class MiniGrid(Experiment[MiniGridConfig]):
 
     def run(self, config: MiniGridConfig, folder: RunFolder, listeners: Sequence[Listener], device: str) -> None:
         """Trains and evaluates; an interrupted run starts again, because runs are short."""
-        if device != "cpu":
-            raise UserError(f"minigrid runs on the CPU only, got device {device!r}")
         if isinstance(config.settings, CloningSettings):
             from pisces.experiments.minigrid.run import run
         else:

@@ -24,7 +24,7 @@ from pisces.experiments.minigrid.evaluation import solved_shares
 from pisces.experiments.minigrid.mdp import solve_level
 from pisces.experiments.minigrid.ppo_settings import PPOSettings
 from pisces.experiments.minigrid.tasks import Task, training_tasks
-from pisces.integrations.encoders import greedy_actions
+from pisces.integrations.observations import greedy_actions
 from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback, SimilaritySettings
 from pisces.pairs import TrajectoryPairs
 from pisces.runs.progress import Listener, Progress

@@ -84,7 +84,7 @@ format: $(STAMP)  ## Format the code and apply the linter's fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-DOCUMENTS := README.md docs/lqr.md docs/distracting.md docs/reproduction.md docs/howto_sb3.md
+DOCUMENTS := README.md docs/lqr.md docs/distracting.md docs/reproduction.md docs/howto_sb3.md docs/faults.md
 
 readme: $(STAMP)  ## Fill the tables of README and docs from results/, and draw their figures
 	$(BIN)/python studies/fill_docs.py results $(DOCUMENTS)
@@ -96,8 +96,9 @@ same: $(STAMP)  ## Check that short runs of every method give the recorded numbe
 
 fuzz: $(STAMP)  ## Run 20,000 cases of the fuzzer (minutes) and record what happened
 	rm -f results/benchmarks/fuzz.json
-	$(BIN)/python tests/fuzz/fuzzer.py --cases 9900 --commands 100 --seed 1 --out results/benchmarks/fuzz.json
-	$(BIN)/python tests/fuzz/fuzzer.py --cases 9900 --commands 100 --seed 2 --out results/benchmarks/fuzz.json
+	@for seed in 1 2 3 4; do \
+		$(BIN)/python tests/fuzz/fuzzer.py --cases 4950 --commands 50 --seed $$seed --out results/benchmarks/fuzz.json || exit 1; \
+	done
 
 crash-test: $(STAMP)  ## Kill commands 100 times, in PID namespaces too where allowed, and compare their results (minutes)
 	$(BIN)/python tests/fuzz/crash.py --kills 100 --out results/benchmarks/crash.json

@@ -33,6 +33,7 @@ from pisces.experiments.lqr.tables import summary_table as lqr_table
 from pisces.experiments.registry import all_experiments
 from pisces.reports.results import StoredRun, StoredRuns, read_runs
 from readme_animation import caption
+from robustness_tables import fuzz_table
 
 MAIN_METHODS = ("dropout+l2", "bisimulation-transfer", "pse", "randconv", "randconv+pi-bisimulation", "randconv+pse")
 """The rows of the README's table."""
@@ -63,6 +64,7 @@ MEASURED: Mapping[str, Callable[[Path], str]] = {
     "jumping_meta": meta_table,
     "jumping_epsilon_metric": epsilon_metric_table,
     "jumping_random_grid": random_grid_table,
+    "fuzz": fuzz_table,
 }
 """Tables of what is not a run: of files below the results."""
 

@@ -28,6 +28,8 @@ EXTRAS = {
     "minari": ("minari", "minari"),
 }
 """Optional dependencies."""
+LONGEST_NAME = 200
+"""Letters of an unknown name that an error shows."""
 
 
 class UserError(ValueError):
@@ -70,4 +72,5 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UserError:
     nearest = difflib.get_close_matches(str(name), options, n=1, cutoff=0.55)
     nearest = nearest or [option for option in options if name and option.startswith(str(name))]
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    return UserError(f"unknown {kind} {name!r}; {hint}choose from: {', '.join(options)}")
+    shown = repr(name) if len(repr(name)) <= LONGEST_NAME else f"{repr(name)[:LONGEST_NAME]}..."
+    return UserError(f"unknown {kind} {shown}; {hint}choose from: {', '.join(options)}")

@@ -239,6 +239,8 @@ def load_arrays(kind: str, path: str | Path, names: Container[str] | None = None
         with Path(path).open("rb") as file, zipfile.ZipFile(file) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             chosen = {name: info for name, info in members.items() if names is None or name in names}
+            if zipfile._EndRecData(file)[4] != len(archive.infolist()):  # type: ignore[attr-defined]
+                raise ValueError("the list of contents is not complete")
             for info in members.values():
                 archive.open(info).close()  # raises where names in the file and in its list of contents differ
             size = sum(info.file_size for info in chosen.values())

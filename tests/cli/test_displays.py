@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from pisces.cli.displays import RunDisplay, SweepDisplay, time_left
+from pisces.cli.terminal import note_compilation
 from pisces.runs.pool import Reported
 from pisces.runs.progress import Progress
 from pisces.runs.sweep import SweepState, _record
@@ -62,3 +63,12 @@ def test_a_sweep_keeps_showing_its_newest_evaluation():
     shown = console.file.getvalue()
     assert "40 % of unseen tasks solved" in shown
     assert "0.0 h left" not in shown
+
+
+def test_the_first_use_says_that_it_compiles(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    note_compilation()
+    assert capsys.readouterr().out.startswith("the first use compiles")
+    (tmp_path / "kernel.nbi").touch()
+    note_compilation()
+    assert capsys.readouterr().out == ""

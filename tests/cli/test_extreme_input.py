@@ -180,3 +180,22 @@ def test_a_run_that_diverges_fails(capsys, tmp_path, method):
     line = refusal(capsys, [*LQR, "--method", method, "--learning-rate", "1e30", "--out", tmp_path])
     assert "diverged" in line
     assert not list(tmp_path.rglob("result.json"))
+
+
+def test_a_long_unknown_name_is_cut(capsys, tmp_path):
+    assert len(refusal(capsys, [*LQR, "--method", "[" * 5000, "--out", tmp_path])) < 1000
+
+
+def test_an_archive_whose_list_of_contents_lost_an_entry_is_refused(tmp_path):
+    path = tmp_path / "x.npz"
+    Trajectory(np.zeros((3, 1)), np.array([0, 1, 0]), rewards=np.ones(3)).save(path)
+    content = bytearray(path.read_bytes())
+    end = content.rindex(b"PK\x05\x06")
+    last = content.rindex(b"PK\x01\x02")
+    size = int.from_bytes(content[end + 12 : end + 16], "little")
+    del content[last:end]
+    end = last
+    content[end + 12 : end + 16] = (size - (len(path.read_bytes()) - len(content))).to_bytes(4, "little")
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="is damaged"):
+        Trajectory.load(path)

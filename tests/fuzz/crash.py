@@ -21,6 +21,7 @@ from typing import Any
 
 import tyro
 
+from pisces.agents.checkpoint import load_checkpoint
 from pisces.files import write_atomically
 
 UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
@@ -121,11 +122,20 @@ def content(folder: Path) -> dict[str, bytes]:
     """The files of a folder that must not depend on kills, by name; folders that killed processes left count too."""
     ignored = (*IGNORED, "locks")
     return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b""
+        str(path.relative_to(folder)): file_content(path) if path.is_file() else b""
         for path in sorted(folder.rglob("*"))
         if not set(path.relative_to(folder).parts) & set(ignored)
         and not path.name.startswith(".tmp-")  # a report, which takes no lock, leaves them
     }
+
+
+def file_content(path: Path) -> bytes:
+    """The bytes of a file; of a checkpoint, what does not depend on time."""
+    if path.suffix != ".safetensors":
+        return path.read_bytes()
+    tensors, numbers = load_checkpoint(path)
+    arrays = b"".join(name.encode() + tensor.numpy().tobytes() for name, tensor in sorted(tensors.items()))
+    return arrays + json.dumps({name: value for name, value in numbers.items() if name != "seconds"}).encode()
 
 
 def crash_test(kills: int, seed: int = 0, only: str = "") -> dict[str, Any]:

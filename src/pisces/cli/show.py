@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import tyro
 from rich.table import Table
 
-from pisces.cli.terminal import console, errors
+from pisces.cli.terminal import console, errors, note_compilation
 from pisces.errors import UserError
 
 
@@ -27,6 +27,7 @@ def demo(out: Path = Path("demo"), seed: int = 0, preset: str = "quick") -> None
     from pisces.experiments.jumping.report.demo_page import NAMES, write_demo_page
 
     demo_configs(seed, preset)
+    note_compilation()
     with RunDisplay(list(NAMES), Jumping().describe, console) as display:
         folders = run_demo(out / "runs", seed, preset, display.update)
     write_demo_page(folders, out / "report.html")
@@ -65,6 +66,7 @@ def metric(
     from pisces.cli.behavior_files import agent_files
     from pisces.metrics.setting import Accuracy
 
+    note_compilation()
     accuracy = Accuracy(tolerance, relative_tolerance)
     files = agent_files(paths)
     if files is None:
@@ -120,7 +122,8 @@ def report(
     from pisces.experiments.registry import all_experiments
     from pisces.reports.report import write_report
 
-    written = write_report(runs, out, all_experiments(), projection, mixed_versions)
+    with console.status("reading runs and drawing the report"):
+        written = write_report(runs, out, all_experiments(), projection, mixed_versions)
     for note in written.notes:
         errors.print(f"pisces: {note}")
     console.print(f"report: {written.page}, and {len(written.files)} tables and figures beside it", soft_wrap=True)

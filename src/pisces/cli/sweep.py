@@ -9,7 +9,7 @@ from typing import Any
 
 from pisces.cli.lists import parse_list, parse_names, parse_seeds
 from pisces.cli.options import Option, given_options, given_settings, make_options, option, plain_options
-from pisces.cli.terminal import console
+from pisces.cli.terminal import console, note_compilation
 from pisces.errors import UserError
 from pisces.experiments.experiment import Experiment
 
@@ -72,7 +72,7 @@ def sweep(experiment: Experiment[Any], options: Any) -> None:
 def run_sweep(experiment: Experiment[Any], configs: Sequence[Any], common: SweepOptions) -> None:
     """Does the runs with a live display, or prints their commands."""
     from pisces.cli.displays import SweepDisplay, sweep_summary
-    from pisces.runs.job import Job
+    from pisces.runs.job import Job, check_device
     from pisces.runs.sweep import sweep
 
     if not configs:
@@ -81,6 +81,8 @@ def run_sweep(experiment: Experiment[Any], configs: Sequence[Any], common: Sweep
         for config in configs:
             print(config.command(common.out))
         return
+    check_device(common.device)
+    note_compilation()
     jobs = [Job(experiment, config, common.device) for config in configs]
     with SweepDisplay(jobs, experiment.describe, console) as display:
         state = sweep(

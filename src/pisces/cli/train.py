@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pisces.cli.options import Option, given_options, given_settings, make_options, option, plain_options
-from pisces.cli.terminal import console
+from pisces.cli.terminal import console, note_compilation
 from pisces.experiments.experiment import Experiment
 
 
@@ -46,8 +46,10 @@ def train(experiment: Experiment[Any], options: Any) -> None:
     )
     from pisces.cli.displays import RunDisplay
     from pisces.cli.tensorboard import EventLog
-    from pisces.runs.job import Job
+    from pisces.runs.job import Job, check_device
 
+    check_device(options.common.device)
+    note_compilation()
     common, job = options.common, Job(experiment, config, options.common.device)
     events = EventLog(job.folder(common.out).path if common.tensorboard else None)
     with RunDisplay([f"{config.label}, seed {config.seed}"], experiment.describe, console) as display, events:

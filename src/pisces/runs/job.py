@@ -45,10 +45,6 @@ class Job:
     device: str = "cpu"
     """The torch device of the computation."""
 
-    def __post_init__(self) -> None:
-        if re.fullmatch(DEVICES, self.device) is None:
-            raise UserError(f"the device must be cpu, cuda or cuda:<number>, got {self.device!r}")
-
     def folder(self, out: str | Path) -> RunFolder:
         """Returns the folder of the run; creates nothing."""
         return RunFolder.of(out, self.config)
@@ -80,18 +76,21 @@ class Job:
         if folder.finished:
             folder.remove_leftovers()
             return False
-        self._check_device()
+        if self.experiment.cpu_only and self.device != "cpu":
+            raise UserError(f"{self.experiment.name} runs on the CPU only, got device {self.device!r}")
         done = False
         for config in (*self.experiment.requirements(self.config), self.config):
             folder = RunFolder.of(out, config).create(config)
             done = folder.finish_by(partial(self.experiment.run, config, folder, listeners, self.device))
         return done
 
-    def _check_device(self) -> None:
-        if self.device != "cpu":
-            if self.experiment.cpu_only:
-                raise UserError(f"{self.experiment.name} runs on the CPU only, got device {self.device!r}")
-            import torch  # slow
 
-            if not torch.cuda.is_available():
-                raise UserError(f"the device {self.device!r} is not available: torch finds no CUDA device; use cpu")
+def check_device(device: str) -> None:
+    """Raises unless a device can be trained on."""
+    if re.fullmatch(DEVICES, device) is None:
+        raise UserError(f"the device must be cpu, cuda or cuda:<number>, got {device!r}")
+    if device != "cpu":
+        import torch  # slow
+
+        if not torch.cuda.is_available():
+            raise UserError(f"the device {device!r} is not available: torch finds no CUDA device; use cpu")

@@ -4,8 +4,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 GL_PACKAGES := libegl1 libgl1 libosmesa6
 .DEFAULT_GOAL := help
-.PHONY: help install gl demo reproduce-lqr reproduce-jumping reproduce-distracting test test-all test-browser chromium check docs format readme \
-	bench same fuzz crash-test
+.PHONY: help install gl demo reproduce-lqr reproduce-jumping reproduce-distracting test test-all test-browser chromium check lint types docs format readme \
+	bench same fuzz crash-test dist release-notes notebooks
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -69,12 +69,14 @@ chromium:
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy chromium; \
 	else echo "make test-browser needs chromium: ask an administrator for 'apt-get install chromium'"; exit 1; fi
 
-check: $(STAMP)  ## Format, lint, types, documentation and tests: what CI runs
+check: lint types docs test  ## Format, lint, types, documentation and tests: what CI runs
+
+lint: $(STAMP)  ## Check the format of the code and lint it
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(STAMP)  ## Check the types
 	$(BIN)/mypy
-	$(MAKE) docs
-	$(MAKE) test
 
 docs: $(STAMP)  ## Build the documentation into site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
@@ -105,3 +107,17 @@ crash-test: $(STAMP)  ## Kill commands 100 times, in PID namespaces too where al
 
 bench: $(STAMP)  ## Run every benchmark (ratios within one run)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# REPOSITORY, the address of the repository, makes the README's links absolute; the release workflow sets it.
+dist: $(STAMP)  ## Build sdist and wheel of the last commit into dist/ and check them in an empty environment
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[release]'
+	$(BIN)/python release/make_dist.py dist $(if $(REPOSITORY),--repository $(REPOSITORY))
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python release/check_dist.py dist
+
+release-notes: $(STAMP)  ## Print the notes of TAG, or of what is not released yet, from CHANGELOG.md
+	@$(BIN)/python release/release_notes.py $(TAG)
+
+notebooks: $(STAMP)  ## Execute the notebooks with Jupyter
+	$(BIN)/python -m pip install --quiet nbclient ipykernel
+	$(BIN)/jupyter execute notebooks/*.ipynb

@@ -52,7 +52,8 @@ class MetricStore:
 
     def write(self, start: int, matrix: FloatArray) -> bool:
         """Stores a matrix; returns False if the disk is full, where a write through the mapping would be fatal."""
-        if self._descriptor is None:
+        # Windows has no pwrite, but allocates the whole file when it is mapped: the mapping can be written to.
+        if self._descriptor is None or not hasattr(os, "pwrite"):
             self._values[start : start + matrix.size] = matrix.ravel()
             return True
         left, place = np.ascontiguousarray(matrix).data.cast("B"), start * matrix.itemsize

@@ -30,6 +30,7 @@ from pisces.experiments.distracting.tables import alignment_markdown, distractin
 from pisces.experiments.jumping.report.tables import cell_of, summary_table
 from pisces.experiments.jumping.report.tiles import draw_tiles, draw_training, solved_tiles
 from pisces.experiments.lqr.tables import summary_table as lqr_table
+from pisces.experiments.minigrid.tables import gains_table, solved_table
 from pisces.experiments.registry import all_experiments
 from pisces.reports.results import StoredRun, StoredRuns, read_runs
 from readme_animation import caption
@@ -43,6 +44,8 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
     "episodes_caption": ("jumping", caption),
     "jumping_shift_pse": ("jumping", shift_table),
     "crossing": ("crossing", lambda runs: crossing_table(runs).body()),
+    "minigrid": ("minigrid", lambda runs: solved_table(runs).body()),
+    "minigrid-gains": ("minigrid", lambda runs: gains_table(runs).body()),
     "lqr": ("lqr", lqr_table),
     "lqr_ablation": ("lqr", ablation_table),
     "lqr_sparsity": ("lqr", sparsity_table),

@@ -114,3 +114,11 @@ def test_metrics_of_the_wrong_shape_or_sign_are_refused():
         pairs = StatePairs([corridor(2)] * 2, numbered(2, 2), metric=partial(lambda x, y, found: found, found=wrong))
         with pytest.raises(UserError, match=message):
             pairs.sample()
+
+
+def test_identical_environments_are_reported():
+    one = Trajectory(np.arange(3), actions=np.array([0, 1, 0]))
+    other = Trajectory(np.arange(3) + 1, actions=np.array([0, 1, 0]))
+    with pytest.warns(UserWarning, match="environments 0 and 2 have an identical trajectory; are they the same level"):
+        TrajectoryPairs([one, other, [Trajectory(np.arange(2), actions=np.zeros(2, int)), one]])
+    TrajectoryPairs([[one, one], other])

@@ -107,7 +107,7 @@ def test_at_most_so_many_states_are_drawn_with_their_distances():
 
 
 def test_images_stay_bytes():
-    images = [Trajectory(np.zeros((3, 8, 8, 3), np.uint8), actions=np.array([0, 1, 0])) for _ in range(2)]
+    images = [Trajectory(np.full((3, 8, 8, 3), env, np.uint8), actions=np.array([0, 1, 0])) for env in range(2)]
     assert TrajectoryPairs(images).sample().observations_x.dtype == torch.uint8
 
 

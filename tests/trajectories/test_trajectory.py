@@ -272,3 +272,26 @@ def test_copies_are_read_only_too(duplicate):
     for values in (one.observations, one.actions, one.rewards):
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 1
+
+
+class SeededEnv(CountingEnv):
+    """Shows the seed of its reset."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.array([-1 if seed is None else seed]), {}
+
+
+@pytest.mark.parametrize(("seed", "expected"), [(4, [4, 5, 6]), ([7, 7, 2], [7, 7, 2]), (None, [-1, -1, -1])])
+def test_each_environment_has_its_own_reset_seed(seed, expected):
+    environments = [SeededEnv() for _ in range(3)]
+    for episodes in (
+        collect_each(environments, lambda observation: 0, seed, max_steps=2),
+        play_episodes(environments, lambda seen: np.zeros(len(seen), int), 2, seed),
+    ):
+        assert [int(episode.observations[0, 0]) for episode in episodes] == expected
+
+
+def test_a_wrong_number_of_reset_seeds_is_refused():
+    with pytest.raises(UserError, match="one for each of 1 environments, got 2"):
+        collect_each([SeededEnv()], lambda observation: 0, [1, 2])

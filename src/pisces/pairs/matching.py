@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pisces.errors import UserError
+from pisces.trajectories import Trajectory
 
 EnvironmentMetric = Callable[[int, int], NDArray[np.float64]]
 """Returns the distances between the states of two environments, given by their numbers."""
@@ -70,3 +71,25 @@ class PairChoice:
                 "lower the metric's discount or raise match_within",
                 stacklevel=4,
             )
+
+
+def warn_of_identical(groups: Sequence[Sequence[Trajectory]]) -> None:
+    """Warns if two environments have a trajectory in common, which teaches nothing about their difference."""
+    known: dict[tuple[int, bytes], list[tuple[int, Trajectory]]] = {}
+    for number, group in enumerate(groups):
+        for trajectory in group:
+            same = known.setdefault((len(trajectory), trajectory.observations[0].tobytes()), [])
+            for other, earlier in same:
+                if other != number and _identical(earlier, trajectory):
+                    warnings.warn(
+                        f"environments {other} and {number} have an identical trajectory; are they the same level? "
+                        "Levels given by the seed of `reset` need a seed per environment",
+                        stacklevel=3,
+                    )
+                    return
+            same.append((number, trajectory))
+
+
+def _identical(one: Trajectory, other: Trajectory) -> bool:
+    arrays, others = one.arrays(), other.arrays()
+    return arrays.keys() == others.keys() and all(np.array_equal(arrays[name], others[name]) for name in arrays)

@@ -17,7 +17,7 @@ from torch import Tensor
 from pisces.errors import UserError, unknown_name
 from pisces.metrics.sequence import Last
 from pisces.metrics.trajectory import TrajectoryCost, behavior_cost, trajectory_metric
-from pisces.pairs.matching import PairChoice, check_pairs
+from pisces.pairs.matching import PairChoice, check_pairs, warn_of_identical
 from pisces.pairs.metric_store import MetricStore
 from pisces.trajectories import Trajectory
 from pisces.trajectories.trajectory import STEP_FIELDS
@@ -98,6 +98,7 @@ class TrajectoryPairs:
                 raise UserError(f"expected at least one state per trajectory, got {count}")
         self.generator = as_generator(seed)
         self.groups = _check_groups(environments, cost)
+        warn_of_identical(self.groups)
         chosen = None if pairs is None else check_pairs(pairs, len(self.groups))
         self.choice = PairChoice(len(self.groups), chosen, match_within)
         self._arguments: dict[str, Any] = {"discount": discount, "cost": cost, "last": last}

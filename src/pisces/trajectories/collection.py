@@ -14,6 +14,8 @@ from pisces.trajectories.trajectory import Trajectory
 
 Policy = Callable[[Any], Any]
 """Maps an observation to an action."""
+Seeds = int | Sequence[int] | None
+"""A seed for many environments, or one for each."""
 BatchPolicy = Callable[[NDArray[Any]], NDArray[Any]]
 """Maps observations [n, ...] to actions [n, ...]."""
 
@@ -47,7 +49,7 @@ def collect(env: gym.Env[Any, Any], policy: Policy, seed: int | None = None, max
 def collect_each(
     environments: Sequence[gym.Env[Any, Any]],
     policy: Policy | Sequence[Policy],
-    seed: int | None = 0,
+    seed: Seeds = 0,
     max_steps: int = 10_000,
 ) -> list[Trajectory]:
     """Plays one episode in each environment, one after the other.
@@ -55,17 +57,21 @@ def collect_each(
     Args:
         environments: Gymnasium environments.
         policy: maps an observation to an action; one for all environments, or one per environment.
-        seed: seeds each environment's reset.
+        seed: seeds the resets: environment k with seed + k, so that environments that differ by seed alone differ here
+            too; or one seed per environment.
         max_steps: episodes are truncated after this many steps.
     """
     policies = [policy] * len(environments) if callable(policy) else list(policy)
     if len(policies) != len(environments):
         raise UserError(f"expected one policy, or one for each of {len(environments)}, got {len(policies)}")
-    return [collect(env, each, seed, max_steps) for env, each in zip(environments, policies, strict=True)]
+    seeds = reset_seeds(seed, len(environments))
+    return [
+        collect(env, chosen, start, max_steps) for env, chosen, start in zip(environments, policies, seeds, strict=True)
+    ]
 
 
 def play_episodes(
-    environments: Sequence[gym.Env[Any, Any]], policy: BatchPolicy, max_steps: int = 500, seed: int | None = None
+    environments: Sequence[gym.Env[Any, Any]], policy: BatchPolicy, max_steps: int = 500, seed: Seeds = None
 ) -> list[Trajectory]:
     """Plays one episode in each environment, all at once, so that the policy is called once per step.
 
@@ -73,13 +79,14 @@ def play_episodes(
         environments: Gymnasium environments with one observation and one action space.
         policy: maps observations [n, ...] to actions [n, ...].
         max_steps: episodes are truncated after this many steps, as in `collect`.
-        seed: seeds each environment's reset.
+        seed: seeds the resets, as in `collect_each`.
     """
     check_separate(environments)
     _check_steps(max_steps)
     if not environments:
         raise UserError("expected at least one environment, got none")
-    observations = [np.array(env.reset(seed=seed)[0]) for env in environments]
+    seeds = reset_seeds(seed, len(environments))
+    observations = [np.array(env.reset(seed=own)[0]) for env, own in zip(environments, seeds, strict=True)]
     records = [_Record() for _ in environments]
     running = list(range(len(environments)))
     for _ in range(max_steps):
@@ -96,6 +103,15 @@ def play_episodes(
         if not running:
             break
     return [record.trajectory() for record in records]
+
+
+def reset_seeds(seed: Seeds, count: int) -> Sequence[int | None]:
+    """Returns the seed of each environment's reset."""
+    if seed is None or isinstance(seed, int | np.integer):
+        return [None if seed is None else int(seed) + number for number in range(count)]
+    if len(seed) != count:
+        raise UserError(f"expected one seed, or one for each of {count} environments, got {len(seed)}")
+    return [int(own) for own in seed]
 
 
 def check_separate(environments: Sequence[gym.Env[Any, Any]]) -> None:

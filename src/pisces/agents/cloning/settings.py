@@ -17,11 +17,11 @@ States = Literal["expert", "all"]
 class CloningSettings:
     """How the agent learns."""
 
-    steps: Count = 800
+    steps: Count = 1200
     """Number of optimizer steps."""
     batch_size: Count = 64
     """Demonstrated states per step."""
-    learning_rate: Positive = 1e-3
+    learning_rate: Positive = 3e-3
     """Learning rate of Adam."""
     augmentation: Augmentation = "none"
     """Augmentation of frames."""
@@ -31,17 +31,17 @@ class CloningSettings:
     """Metric of the auxiliary loss."""
     states: States = "expert"
     """States that the auxiliary loss compares: those of the expert's episodes, or all with their exact metric."""
-    pairs: Count = 2
+    pairs: Count = 1
     """Pairs of environments per step."""
     discount: Discount = 0.9
     """Discount of the metric."""
-    temperature: Positive = 0.5
+    temperature: Positive = 0.1
     """Contrastive temperature (1 / lambda)."""
     scale: Positive = 0.1
     """Scale of the metric's Gaussian kernel (beta)."""
     match_within: NonNegative = 0.01
     """Largest distance of a state to its nearest match; the contrastive loss leaves out other states."""
-    weight: NonNegative = 0.3
+    weight: NonNegative = 0.5
     """Weight of the auxiliary loss."""
     relative: bool = True
     """Whether the weight is relative to the lengths of both losses' gradients."""

@@ -8,8 +8,10 @@ from functools import partial
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import torch
 from gymnasium import spaces
+from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
@@ -24,7 +26,6 @@ from pisces.experiments.minigrid.evaluation import solved_shares
 from pisces.experiments.minigrid.mdp import solve_level
 from pisces.experiments.minigrid.ppo_settings import PPOSettings
 from pisces.experiments.minigrid.tasks import Task, training_tasks
-from pisces.integrations.observations import greedy_actions
 from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback, SimilaritySettings
 from pisces.pairs import TrajectoryPairs
 from pisces.runs.progress import Listener, Progress
@@ -87,12 +88,18 @@ def make_agent(config: MiniGridConfig) -> tuple[PPO, list[BaseCallback]]:
         pairs=settings.pairs,
         match_within=settings.match_within,
         start=settings.start,
+        every=0,
         learning_rate=settings.similarity_rate,
         temperature=settings.temperature,
         scale=settings.scale,
         seed=config.seed,
     )
     return model, [PolicySimilarityCallback(_make_pairs(config, settings, tasks), similarity)]
+
+
+def greedy_actions(model: PPO, frames: NDArray[np.uint8]) -> NDArray[Any]:
+    """Returns the greedy actions [n] of frames [n, H, W, 3]."""
+    return np.asarray(model.predict(frames, deterministic=True)[0])
 
 
 def _make_env(config: MiniGridConfig, task: Task) -> LevelEnv:
@@ -126,6 +133,7 @@ class _ProgressCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         steps, total = self.model.num_timesteps, self.config.settings.steps
+        assert isinstance(self.model, PPO)
         evaluation = None
         if steps * EVALUATIONS >= total * (len(self.rows) + 1):
             evaluation = {"iteration": steps, **solved_shares(self.config, partial(greedy_actions, self.model))}

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +99,11 @@ def choose(page, name, label):
     page.locator(f"#{name}").select_option(label=label)
 
 
+def open_tab(page, name):
+    page.get_by_role("tab", name=name).click()
+    page.wait_for_selector(f"#panel-{name.lower()}[data-ready=yes]")
+
+
 def column(page, number):
     return page.locator(f"#results-table tbody td:nth-child({number})").all_inner_texts()
 
@@ -114,36 +121,58 @@ def as_screen(frame):
 
 
 def test_table_sorts_and_filters(page):
+    open_tab(page, "Runs")
     count = page.locator("#results-count")
-    measures = "unseen tasks solved (%) or unseen red tasks solved (%)"
-    assert count.inner_text() == f"5 of 5 settings; measured by {measures}"
-    heading = page.get_by_role("button", name="mean", exact=True)
-    heading.click()
+    assert count.inner_text() == "4 of 4 settings; unseen tasks solved (%), higher is better"
     falling = [float(text) for text in column(page, 4)]
     assert falling == sorted(falling, reverse=True)
     assert page.locator("th[aria-sort=descending]").inner_text().startswith("mean")
-    heading.press("Enter")
+    page.get_by_role("button", name="mean", exact=True).press("Enter")
     assert [float(text) for text in column(page, 4)] == falling[::-1]
+    for _ in range(2):  # missing values come last, whichever way
+        page.get_by_role("button", name="std", exact=True).click()
+        texts = column(page, 6)
+        assert texts.index("–") == len([text for text in texts if text != "–"])
     page.locator("#results-filter").fill("pse WIDE")
-    assert count.inner_text().startswith("2 of 5 settings")
-    assert set(column(page, 1)) == {"randconv+pse", "pse"}
+    assert count.inner_text().startswith("1 of 4 settings")
+    assert column(page, 1) == ["randconv+pse"]
     page.locator("#results-filter").fill("")
-    choose(page, "results-view", "single runs")
-    assert count.inner_text().startswith("8 of 8 runs")
+    choose(page, "results-measure", "unseen red tasks solved (%)")
+    assert column(page, 1) == ["pse"]
+    choose(page, "results-measure", "unseen tasks solved (%)")
+    choose(page, "results-view", "single run")
+    assert count.inner_text().startswith("7 of 7 runs")
+    assert "training" in page.locator("#results-table thead").inner_text()
     page.locator("#results-filter").fill("nothing like this")
     assert column(page, 1) == []
 
 
-def test_table_shows_one_experiment_at_a_time(page):
+def test_tables_are_copied_as_text(page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_tab(page, "Runs")
+    page.locator("#results-controls").get_by_role("button", name="CSV").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    lines = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert lines[0] == "method,trained on,changes,mean,seeds,std,95 % CI,interquartile mean,paper"
+    assert len(lines) == 5
+
+
+def test_page_shows_one_experiment_at_a_time(page):
+    open_tab(page, "Runs")
     assert "psm" not in column(page, 1)
-    choose(page, "results-experiment", "lqr")
-    assert page.locator("#results-count").inner_text() == "1 of 1 settings; measured by error against the oracle"
+    choose(page, "experiment", "lqr")
+    assert page.locator("#results-count").inner_text() == "1 of 1 settings; error against the oracle, lower is better"
     assert (column(page, 1), column(page, 2)) == (["psm"], ["500 distractors"])
-    choose(page, "results-experiment", "jumping")
-    assert len(column(page, 1)) == 5
+    assert page.get_by_role("tab").all_inner_texts() == ["Overview", "Compare", "Runs"]
+    open_tab(page, "Overview")
+    assert page.locator("#headline").inner_text() == "PSM aggregation: 0.25"
+    assert not page.locator("#watch").is_visible()
+    choose(page, "experiment", "jumping")
+    assert page.locator("#watch").is_visible()
 
 
 def test_numbers_lead_to_commands_and_config(page, root):
+    open_tab(page, "Runs")
     page.locator("#results-table").get_by_role("button", name="randconv+pse").click()
     dialog = page.locator("dialog#source")
     assert dialog.locator(".commands").inner_text().splitlines() == [
@@ -160,21 +189,42 @@ def test_numbers_lead_to_commands_and_config(page, root):
     assert not dialog.is_visible()
 
 
-def cell(page, side, position, height):
-    return page.locator(f"#sides section >> nth={side}").locator(
-        f"[data-position='{position}'][data-height='{height}']"
+def tile(page, position, height):
+    return page.locator(f"#difference [data-position='{position}'][data-height='{height}']")
+
+
+def stored_run(root, method, seed=0):
+    wanted = JumpingConfig.make(method, "paper", seed=seed)
+    return next(run for run in read_runs([root]).runs if run.config == wanted)
+
+
+def test_first_screen_shows_headline_episodes_and_map(page, root):
+    values = [stored_run(root, "randconv", seed).value for seed in (0, 1, 2)]
+    others = [stored_run(root, "randconv+pse", seed).value for seed in (0, 1)]
+    assert page.locator("#headline").inner_text() == (
+        f"RandConv + PSE solves {sum(others) / 2:.1f} % of unseen tasks, RandConv {sum(values) / 3:.1f} %"
     )
+    evidence = page.locator("#evidence").inner_text()
+    assert "2 seeds, 95 % CI" in evidence
+    assert "On the same 2 seeds" in evidence
+    assert "must jump once" in page.locator("#rule").inner_text()
+    badges = page.locator(".badge").all_inner_texts()
+    assert badges[0].startswith("✗ failed: never jumps")
+    assert badges[1].startswith("✓ solved")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for name in ("#headline", "#rule", "#episodes", "#play", "#difference", "#difference-legend"):
+        box = page.locator(name).bounding_box()
+        assert box["y"] + box["height"] <= 720, name
+    assert page.locator("#ranking svg[role=img]").first.is_visible()
 
 
 def test_a_tile_shows_the_agents_episode(page, root):
-    choose(page, "method-A", "randconv, wide")
     choose(page, "run-A", "seed 0")
-    wanted = JumpingConfig.make("randconv", "paper")
-    run = next(run for run in read_runs([root]).runs if run.config == wanted)
+    run = stored_run(root, "randconv")
     for solved in "10":
         index = run.result["solved"].rindex(solved)
         position, height, _ = run.result["tasks"][index]
-        cell(page, 0, position, height).click()
+        tile(page, position, height).click()
         env = JumpingEnv(position, height)
         frame, _ = env.reset()
         frames, ended = [frame], False
@@ -186,65 +236,135 @@ def test_a_tile_shows_the_agents_episode(page, root):
         assert info["success"] == (solved == "1")
         caption = page.locator("#episodes figure >> nth=0").locator(".caption").inner_text()
         assert ("reaches the end" in caption) == info["success"]
+        assert ("solved" in page.locator(".badge >> nth=0").inner_text()) == info["success"]
         for step in (0, 5, len(frames) - 1):
             page.locator("#step").fill(str(step))
             assert screen(page, "#episodes canvas >> nth=0") == as_screen((2 * frames[step]).astype(int))
 
 
-def test_episodes_play_step_by_step(page):
-    page.locator("#forward").click()
-    assert "step 1" in page.locator("#episode-task").inner_text()
-    page.locator("#back").press("Enter")
-    assert page.locator("#episode-task").inner_text().endswith("step 0")
-    page.locator("#play").click()
+def test_episodes_loop_pause_and_step(page):
+    assert page.locator("#play").inner_text() == "Pause"
     for _ in range(600):
         if int(page.locator("#step").input_value()) >= 3:
             break
         page.wait_for_timeout(50)
     page.locator("#play").click()
-    assert int(page.locator("#step").input_value()) >= 3
     stopped = page.locator("#step").input_value()
-    assert page.locator("#play").inner_text() == "Play"
+    assert int(stopped) >= 3
     page.wait_for_timeout(300)
     assert page.locator("#step").input_value() == stopped
+    page.locator("#step").fill("0")
+    page.locator("#forward").click()
+    assert page.locator("#episode-task").inner_text().endswith("step 1")
+    page.locator("#back").press("Enter")
+    assert page.locator("#episode-task").inner_text().endswith("step 0")
 
 
-def test_tiles_are_reached_by_keys_and_show_medians_or_shares(page):
-    choose(page, "method-A", "randconv, wide")
-    cell(page, 0, 25, 12).click()
+def test_without_motion_the_last_step_is_shown(browser, report):
+    page = open_page(browser, report, reduced_motion="reduce")
+    assert page.locator("#play").inner_text() == "Play"
+    last = page.locator("#step").get_attribute("max")
+    page.wait_for_timeout(300)
+    assert page.locator("#step").input_value() == last
+    page.context.close()
+
+
+def test_keys_move_between_tasks_and_both_episodes_follow(page, root):
+    tile(page, 25, 12).click()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowUp")
+    page.wait_for_function("document.activeElement.dataset.height === '13'")
     focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
-    assert focused.startswith("obstacle at 26, floor at 13: solved by")
+    index = stored_run(root, "randconv").result["tasks"].index([26, 13, "white"])
+    counts = [
+        sum(stored_run(root, method, seed).result["solved"][index] == "1" for seed in range(count))
+        for method, count in (("randconv", 3), ("randconv+pse", 2))
+    ]
+    assert focused.startswith(
+        f"obstacle at 26, floor at 13: A solved by {counts[0]} of 3 runs, B solved by {counts[1]} of 2 runs"
+    )
     assert "obstacle at 26, floor at 13" in page.locator("#episode-task").inner_text()
-    assert cell(page, 0, 25, 10).inner_text() == "T"
-    shades = "nodes => nodes.map(node => node.style.getPropertyValue('--share'))"
-    tiles = page.locator("#sides section >> nth=0").locator(".tasks button")
-    assert len(set(tiles.evaluate_all(shades))) > 2
-    choose(page, "shade-A", "median over runs")
-    assert set(tiles.evaluate_all(shades)) == {"0%", "100%"}
+    assert tile(page, 25, 10).inner_text() == "T"
+    captions = page.locator(".caption").all_inner_texts()
+    assert f"Solved by {counts[0]} of 3 runs" in captions[0]
+    assert f"Solved by {counts[1]} of 2 runs" in captions[1]
 
 
-def test_two_methods_stand_side_by_side(page, root):
-    choose(page, "method-A", "randconv, wide")
-    choose(page, "method-B", "randconv+pse, wide")
-    runs = read_runs([root]).of("jumping")
-    for side, method in enumerate(("randconv", "randconv+pse")):
-        values = [
-            run.result["test_solved_percent"]
-            for run in runs
-            if (run.config.method, run.config.grid) == (method, "wide")
-        ]
-        text = page.locator("#sides section >> nth=" + str(side)).locator(".summary").inner_text()
-        assert text == f"{sum(values) / len(values):.1f} % of unseen tasks solved, mean of {len(values)} seeds"
-    assert "with probability 1.00 (3 x 2 pairs)" in page.locator("#verdict").inner_text()
-    assert page.locator("#curves polyline").count() == 2
-    cell(page, 1, 30, 17).click()
-    for side in (0, 1):
-        assert cell(page, side, 30, 17).get_attribute("aria-pressed") == "true"
+def test_methods_and_colors_are_chosen_per_side(page):
     choose(page, "method-B", "pse, wide, colors")
-    choose(page, "color-B", "green obstacles")
-    assert "must not jump" in page.locator("#episodes figure >> nth=1").locator(".caption").inner_text()
+    choose(page, "color-B", "green")
+    assert "it must not jump" in page.locator("#episodes figure >> nth=1").locator(".caption").inner_text()
+    assert page.locator("#headline").inner_text().startswith("PSE solves")
+
+
+def test_chips_choose_what_is_compared(page):
+    open_tab(page, "Compare")
+    curves = page.locator("#curves svg path[stroke-width], #curves svg g path")
+    curves.first.wait_for(state="attached")
+    chips = page.locator("#chips .chip")
+    names = {text.split("n=")[0].strip() for text in chips.all_inner_texts()}
+    assert names == {"Dropout and l2", "RandConv", "RandConv + PSE"}
+    assert page.locator("#share-maps figure").count() == 3
+    chips.filter(has_text="Dropout").click()
+    assert chips.filter(has_text="Dropout").get_attribute("aria-pressed") == "false"
+    assert page.locator("#share-maps figure").count() == 2
+    page.locator("#differences svg").first.wait_for()
+    assert "Difference from RandConv on the same seeds" in page.locator("#differences").inner_text()
+    for place in (2, 1):
+        chips.nth(place).click()
+    page.locator("#compare-none").wait_for()
+    assert page.locator("#share-maps figure").count() == 0
+
+
+def test_a_link_restores_the_view(page, browser, report):
+    open_tab(page, "Compare")
+    page.locator("#compare-where").select_option("narrow")
+    link = page.evaluate("location.href")
+    other = open_page(browser, report)
+    other.goto("about:blank")
+    other.goto(link)
+    other.wait_for_selector("html[data-ready=yes]")
+    assert other.get_by_role("tab", name="Compare").get_attribute("aria-selected") == "true"
+    assert other.locator("#compare-where").input_value() == "narrow"
+    assert other.problems == []
+    other.context.close()
+
+
+def test_charts_are_saved(page):
+    page.locator("#ranking svg").first.wait_for()
+    for kind in ("SVG", "PNG"):
+        with page.expect_download() as saved:
+            page.locator("#ranking").get_by_role("button", name=kind).click()
+        assert saved.value.suggested_filename.endswith(f".{kind.lower()}")
+        assert Path(saved.value.path()).stat().st_size > 1000
+
+
+def test_rules_of_accessibility_hold(browser, report):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install '.[browser]'").Axe()
+    rules = {
+        "resultTypes": ["violations"],
+        "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    }
+    for theme, width in (("light", 1280), ("dark", 390)):
+        page = open_page(
+            browser, report, color_scheme=theme, reduced_motion="reduce", viewport={"width": width, "height": 720}
+        )
+        for name in page.get_by_role("tab").all_inner_texts():
+            open_tab(page, name)
+            page.wait_for_timeout(300)
+            found = axe.run(page, options=rules).response["violations"]
+            assert [(one["id"], one["nodes"][0]["html"][:120]) for one in found] == [], (theme, name)
+        page.context.close()
+
+
+def test_scripts_pass_their_own_tests():
+    from playwright._impl._driver import compute_driver_executable
+
+    node = compute_driver_executable()[0]
+    files = sorted(map(str, (Path(__file__).parents[1] / "page").glob("*.test.js")))
+    done = subprocess.run([node, "--test", *files], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout
+    assert "# pass" in done.stdout or "pass " in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -257,6 +377,7 @@ def test_two_methods_stand_side_by_side(page, root):
     ],
 )
 def test_metric_matrix_tells_of_two_states(page, title, metric):
+    open_tab(page, "Metric")
     choose(page, "metric-name", title)
     page.locator("#position-x").select_option("30")
     page.locator("#position-y").select_option("41")
@@ -285,6 +406,7 @@ def test_learned_similarity_stands_beside_the_distance(page, root):
 
     run = next(run for run in read_runs([root]).runs if run.has_checkpoint)
     agent = load(run.folder)
+    open_tab(page, "Metric")
     matrix = page.locator("#learned-matrix")
     matrix.focus()
     for _ in range(11):
@@ -301,6 +423,7 @@ def test_learned_similarity_stands_beside_the_distance(page, root):
 
 
 def test_points_of_the_embedding_show_their_frames(page):
+    open_tab(page, "Embedding")
     point = page.locator("circle.point[data-position='35'][data-step='21']")
     assert page.locator("circle.point").count() == 6 * 56
     point.dispatch_event("pointerenter")
@@ -318,6 +441,7 @@ def test_points_of_the_embedding_show_their_frames(page):
 def test_diagnosis_names_the_tasks_where_the_agent_breaks(page, root):
     run = next(run for run in read_runs([root]).runs if run.has_checkpoint)
     one = diagnose_run(run)
+    open_tab(page, "Diagnosis")
     assert page.locator("#diagnosis-summary").inner_text() == one.summary()
     (cells,) = (row.locator("td").all_inner_texts() for row in page.locator("#diagnosis-runs tbody tr").all())
     assert cells[0] == "randconv+pse, wide, seed 0"
@@ -326,12 +450,12 @@ def test_diagnosis_names_the_tasks_where_the_agent_breaks(page, root):
     rows = [row.locator("td").all_inner_texts() for row in page.locator("#diagnosis-tasks tbody tr").all()]
     assert len(rows) == len(one.tasks)
     assert rows[0][0] == one.worst_task()
-    assert not page.locator("#diagnosis-none").is_visible()
 
 
 def test_text_of_runs_never_runs(page):
+    open_tab(page, "Runs")
     assert f"unknown method {EVIL!r}" in page.locator("ul.notes").inner_text()
-    choose(page, "results-experiment", "distracting")
+    choose(page, "experiment", "distracting")
     assert EVIL in page.locator("#results-table").inner_text()
     page.locator("#results-table").get_by_role("button", name="drq").click()
     assert EVIL in page.locator("#source").inner_text()
@@ -344,48 +468,63 @@ def test_page_fetches_nothing(page, report):
     assert [url for url in page.requests if not url.startswith("data:")] == [report.as_uri()]
 
 
-def test_tab_reaches_every_part(page):
-    reached, last = [], None
-    page.locator("nav a").first.focus()
-    for _ in range(80):
+def test_ten_tabs_reach_every_control_of_the_first_screen(page):
+    reached = []
+    for _ in range(14):
         page.keyboard.press("Tab")
-        last = page.evaluate("document.activeElement.closest('section')?.id")
-        reached.append(last)
-    parts = ["results", "paper", "compare", "metric", "embedding", "diagnosis"]
-    assert [name for name in dict.fromkeys(reached) if name] == parts
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
+    assert reached[0] == "skip"
+    assert {"tab-overview", "experiment", "method-A", "method-B", "play"} <= set(reached[:10])
+    assert "chosen" in reached
+    page.locator("#tab-overview").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("#panel-compare[data-ready=yes]")
+    assert page.evaluate("document.activeElement.id") == "tab-compare"
 
 
 def test_phone_and_dark(browser, report):
     page = open_page(browser, report, viewport={"width": 360, "height": 740}, color_scheme="dark", has_touch=True)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for name in page.get_by_role("tab").all_inner_texts():
+        open_tab(page, name)
+        page.wait_for_timeout(200)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
     background = "getComputedStyle(document.body).backgroundColor"
     assert page.evaluate(background) == "rgb(23, 23, 26)"
     page.locator("#theme").tap()
     assert page.evaluate(background) == "rgb(255, 255, 255)"
+    open_tab(page, "Metric")
     page.locator("#metric-matrix").tap(position={"x": 5, "y": 5})
     assert page.locator("#caption-x").inner_text().startswith("x: step 0,")
+    open_tab(page, "Overview")
+    sizes = page.locator("#difference button").evaluate_all(
+        "nodes => nodes.map(node => node.getBoundingClientRect().width)"
+    )
+    assert min(sizes) >= 24
     assert page.problems == []
     page.context.close()
 
 
-def test_without_checkpoints_the_page_says_so(browser, tmp_path, write_run):
+def test_without_checkpoints_tabs_that_need_them_are_hidden(browser, tmp_path, write_run):
     write_run(tmp_path / "runs")
     page = open_page(browser, write_report([tmp_path / "runs"], tmp_path / "out", "none").page)
-    assert page.locator("#embedding-none").is_visible()
-    assert page.locator("#diagnosis-none").is_visible()
+    assert page.get_by_role("tab").all_inner_texts() == ["Overview", "Compare", "Metric", "Runs"]
+    assert "RandConv: " in page.locator("#headline").inner_text()
+    open_tab(page, "Metric")
     assert not page.locator("#learned").is_visible()
     assert "needs a run with its checkpoint" in page.locator("#pair").inner_text()
     assert page.problems == []
     page.context.close()
 
 
-def test_parts_without_content_say_so_or_go(page, browser, tmp_path):
-    assert not page.locator("#paper-none").is_visible()
+def test_parts_without_content_go(page, browser, tmp_path):
+    open_tab(page, "Runs")
+    assert page.locator("#paper").is_visible()
     config = LQRConfig.make("psm", "paper", distractors=70, changes={"width": 30})
     write_result(tmp_path / "run", config, runs=[{"seed": 0, "error": 0.25}])
     other = open_page(browser, write_report([tmp_path], tmp_path / "report", projection="none").page)
-    assert "nothing to" in other.locator("#paper").inner_text()
-    shown = [link.inner_text() for link in other.locator("nav a").all() if link.is_visible()]
-    assert shown == ["Results", "Ours vs. paper", "Figures"]
+    assert other.get_by_role("tab").all_inner_texts() == ["Overview", "Compare", "Runs"]
+    open_tab(other, "Runs")
+    assert not other.locator("#paper").is_visible()
+    assert not other.locator("label:has(#experiment)").is_visible()
     assert other.problems == []
     other.context.close()

@@ -162,7 +162,7 @@ def test_events_hold_the_measures_of_any_experiment(tmp_path):
 
 
 def test_demo_writes_its_page_and_stops_cleanly(tmp_path):
-    command = [sys.executable, "-m", "pisces", "demo", "--preset", "smoke", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "pisces", "demo", "--preset", "smoke", "--seeds", "1", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while not list(tmp_path.rglob("config.json")):
         time.sleep(0.1)
@@ -173,9 +173,8 @@ def test_demo_writes_its_page_and_stops_cleanly(tmp_path):
     assert "rerun the command to resume" in error
     subprocess.run(command, check=True, timeout=300)
     page = (tmp_path / "report.html").read_text()
-    assert page.count("data:image/png") == 6
-    assert "http://" not in page.replace("http://www.w3.org", "")
-    assert "unseen tasks" in page
+    assert "default-src 'none'" in page
+    assert len(list((tmp_path / "runs").rglob("result.json"))) == 2
 
 
 def test_sweep_runs_and_lists(tmp_path, capsys):

@@ -1,6 +1,7 @@
 import base64
 import json
 import re
+import zlib
 
 import numpy as np
 import pytest
@@ -35,8 +36,8 @@ def write_result(folder, config, **values):
 
 
 def embedded_data(path):
-    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', path.read_text(), re.DOTALL)
-    return json.loads(text)
+    (text,) = re.findall(r'<script type="text/plain" id="data">(.*?)</script>', path.read_text(), re.DOTALL)
+    return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
 def bits(text, count):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
 from rich.progress import Progress as Bars
@@ -99,7 +99,7 @@ class RunDisplay:
 
 
 class LiveTable:
-    """A table that is drawn again and again while it is entered, if there is a terminal to draw it on."""
+    """A table or picture that is drawn again and again while it is entered, if there is a terminal to draw it on."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -116,7 +116,7 @@ class LiveTable:
         if self._console.is_terminal:
             self._live.stop()
 
-    def show(self, make: Callable[[], Table]) -> None:
+    def show(self, make: Callable[[], RenderableType]) -> None:
         """Draws what `make` returns; without a terminal it isn't called."""
         if self._console.is_terminal:
             self._live.update(make())

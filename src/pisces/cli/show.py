@@ -13,25 +13,36 @@ from pisces.cli.terminal import console, errors, note_compilation
 from pisces.errors import UserError
 
 
-def demo(out: Path = Path("demo"), seed: int = 0, preset: str = "quick") -> None:
-    """Train an agent without and with policy similarity embeddings and write a page that compares them.
+def demo(out: Path = Path("demo"), seed: int = 0, seeds: int | None = None, preset: str = "quick") -> None:
+    """Train agents without and with policy similarity embeddings and write a page that compares them.
 
     Args:
         out: folder of the runs and of report.html.
-        seed: seed of both agents.
+        seed: first seed.
+        seeds: runs per method; without it, as many as the cores train at once, at most 5.
         preset: quick (minutes) or smoke (seconds).
     """
-    from pisces.cli.displays import RunDisplay
-    from pisces.experiments.jumping.demo import demo_configs, run_demo
+    from pisces.cli.curves import CurveDisplay
+    from pisces.experiments.jumping.demo import (
+        METHODS,
+        default_seeds,
+        demo_configs,
+        demo_note,
+        run_demo,
+        solved_percent,
+    )
     from pisces.experiments.jumping.experiment import Jumping
-    from pisces.experiments.jumping.report.demo_page import NAMES, write_demo_page
+    from pisces.reports.report import write_report
 
-    demo_configs(seed, preset)
+    count = default_seeds() if seeds is None else seeds
+    configs = demo_configs(seed, count, preset)
     note_compilation()
-    with RunDisplay(list(NAMES), Jumping().describe, console) as display:
-        folders = run_demo(out / "runs", seed, preset, display.update)
-    write_demo_page(folders, out / "report.html")
-    console.print(f"report: {out / 'report.html'}", soft_wrap=True)
+    names = [Jumping.method_names[method] for method in METHODS]
+    groups = [METHODS.index(config.method) for config in configs]
+    with CurveDisplay(names, groups, solved_percent, console) as display:
+        run_demo(out / "runs", configs, display.update)
+    written = write_report([out / "runs"], out, {Jumping.name: Jumping()}, "pca", note=demo_note(count))
+    console.print(f"report: {written.page}", soft_wrap=True)
 
 
 def metric(

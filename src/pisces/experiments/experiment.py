@@ -39,15 +39,29 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Story:
+    """How the report page introduces an experiment."""
+
+    baseline: str
+    """The method that the headline compares with."""
+    method: str
+    """The method of the headline."""
+    claim: str
+    """The headline; ``{method}``, ``{value}``, ``{baseline}`` and ``{other}`` are replaced."""
+    rule: str
+    """What an agent has to do, in one sentence."""
+
+
+@dataclass(frozen=True)
 class PageSection:
     """What an experiment adds to the report page."""
 
     data: Mapping[str, Any] = field(default_factory=dict)
     """JSON values that its scripts find under the experiment's name."""
     html: str = ""
-    """Sections of the page."""
+    """Sections of the page; ``data-tab`` of a section says on which tab it stands, "compare" without it."""
     scripts: tuple[str, ...] = ()
-    """JavaScript source, run in this order after the page's own."""
+    """Source of ES modules, bundled in this order after the page's own; see `pisces.reports.page.bundle`."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Further tables for the report's folder: file name -> content."""
     figures: Mapping[str, tuple[str, Figure]] = field(default_factory=dict)
@@ -88,6 +102,12 @@ class Experiment(ABC, Generic[C]):
     """Defaults of the command line: command ("train", "sweep", "tune") -> option -> value."""
     tuning_changes: ClassVar[Mapping[str, Any]] = {}
     """Settings that all trials of a search override by default."""
+    story: ClassVar[Story | None] = None
+    """Headline and rule on the report page; without it, the page compares the two methods with the most runs."""
+    method_names: ClassVar[Mapping[str, str]] = {}
+    """What pages call the methods, where it differs from the name on the command line."""
+    log_scale: ClassVar[bool] = False
+    """Whether charts of the headline measure have a logarithmic axis."""
     evaluation_options: ClassVar[tuple[str, ...]] = ()
     """Options of ``pisces evaluate`` that apply: "tasks", "episodes", "draws"."""
 
@@ -182,7 +202,10 @@ class Experiment(ABC, Generic[C]):
         return {}
 
     def page_run(self, run: StoredRun) -> dict[str, Any]:
-        """Returns what the page knows of a run beyond its headline measure, as JSON values."""
+        """Returns what the page knows of a run beyond its headline measure and curve, as JSON values.
+
+        The entry "numbers", titles and values, is shown in the table of runs.
+        """
         return {}
 
     def page_section(self, runs: Sequence[StoredRun], projection: str) -> PageSection:

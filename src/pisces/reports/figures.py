@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,20 +37,6 @@ def plain_axes(axes: Any) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def learning_curves(curves: Mapping[str, Sequence[Mapping[str, Any]]], value: str, label: str) -> Figure:
-    """Draws one line per named run over its iterations."""
-    figure = Figure(figsize=(6.2, 3.2), layout="constrained")
-    axes = figure.subplots()
-    for color, (name, rows) in zip(LINE_COLORS, curves.items(), strict=False):
-        axes.plot([row["iteration"] for row in rows], [row[value] for row in rows], color=color, label=name, marker=".")
-    axes.set_xlabel("iteration")
-    axes.set_ylabel(label)
-    axes.set_ylim(0, 100)
-    axes.legend(frameon=False, fontsize=9)
-    plain_axes(axes)
-    return figure
-
-
 def heat_map(distance: ArrayLike, title: str, label_x: str, label_y: str, unit: str = "distance") -> Figure:
     """Draws a distance matrix, rows downwards; light is near."""
     figure = Figure(figsize=(4.4, 3.9), layout="constrained")
@@ -60,16 +46,6 @@ def heat_map(distance: ArrayLike, title: str, label_x: str, label_y: str, unit: 
     axes.set_ylabel(label_x)
     axes.set_xlabel(label_y)
     figure.colorbar(image, ax=axes, label=unit, shrink=0.9)
-    return figure
-
-
-def frames_strip(frames: Sequence[NDArray[Any]], titles: Sequence[str]) -> Figure:
-    """Draws frames side by side."""
-    figure = Figure(figsize=(1.9 * len(frames), 2.2), layout="constrained")
-    for axes, frame, title in zip(figure.subplots(1, len(frames), squeeze=False)[0], frames, titles, strict=True):
-        axes.imshow(frame, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-        axes.set_title(title, fontsize=9)
-        axes.set_axis_off()
     return figure
 
 

@@ -42,6 +42,7 @@ def write_report(
     experiments: Experiments,
     projection: str = "umap",
     mixed_versions: bool = False,
+    note: str = "",
 ) -> Written:
     """Writes tables, figures and the page of all finished runs below some folders.
 
@@ -51,6 +52,7 @@ def write_report(
         experiments: the experiments by name.
         projection: "umap" or "pca" for the embeddings of runs with checkpoints, "none" to leave them out.
         mixed_versions: accept runs of several versions of pisces.
+        note: how to read the page.
     """
     if projection not in PROJECTIONS:
         raise unknown_name("projection", projection, PROJECTIONS)
@@ -65,7 +67,7 @@ def write_report(
         sections[name] = experiments[name].page_section(own, projection)
         _add(figures, {**experiments[name].figures(own), **sections[name].figures}, name)
     notes = _notes(runs, sections)
-    page = explorer_page(runs, page_data(runs, tables, sections), sections, notes, figures)
+    page = explorer_page(runs, page_data(runs, tables, sections, note), sections, notes, figures)
     texts = {f"{table.name}.md": table.markdown() for table in tables}
     texts |= {f"{table.name}.csv": table.csv() for table in tables}
     for section in sections.values():

@@ -1,8 +1,10 @@
 """The report's diagnosis agrees with `diagnose` on the agent itself, and says so in plain words."""
 
+import base64
 import csv
 import json
 import re
+import zlib
 
 import pytest
 
@@ -50,7 +52,7 @@ def test_report_shows_what_diagnose_finds(tmp_path, write_run):
     assert expected.environments[0].transfer_bound == pytest.approx(0)
     assert expected.environments[1].transfer_bound > 100
     (text,) = re.findall(r'id="data">(.*?)</script>', (tmp_path / "out" / "report.html").read_text(), re.DOTALL)
-    (packed,) = json.loads(text)["jumping"]["diagnoses"]
+    (packed,) = json.loads(zlib.decompress(base64.b64decode(text)))["jumping"]["diagnoses"]
     assert packed["summary"] == one.summary()
     assert [task["solved"] for task in packed["tasks"]] == list(one.solved)
     assert one.summary() in (tmp_path / "out" / "tables" / "diagnosis.md").read_text()
@@ -65,13 +67,16 @@ def test_the_summary_names_the_worst_task_and_the_guarantees():
     assert well.worst_task() == ""
     assert well.summary() == (
         "In 100.0 % of the states of 2 unseen tasks, the nearest training state in the embedding is also nearest in "
-        "the metric. Theorem 1 guarantees transfer to 2 of the 2."
+        "the metric. The policy that the metric transfers, not this agent, is guaranteed to solve 2 of the 2 "
+        "(Theorem 1). This agent solves 2."
     )
     badly = diagnosis_of((0.8, 0.1, 0.0, 0.0), (0.4, 0.9, 0.3, 250.0), (0.6, 0.2, 0.0, 40.0), solved=False)
     assert badly.largest_bound == 250
     assert "The worst task is the task 1 (40.0 %); the agent fails it." in badly.summary()
     assert "10.0 % have no matching training state." in badly.summary()
-    assert badly.summary().endswith("guarantees transfer to 1 of the 3 and is vacuous for 1.")
+    assert badly.summary().endswith(
+        "is guaranteed to solve 1 of the 3 (Theorem 1; its bound is vacuous for 1). This agent solves 0."
+    )
 
 
 def test_markdown_escapes_the_text_of_runs():

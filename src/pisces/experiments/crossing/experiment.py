@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pisces.errors import unknown_name
 from pisces.experiments.crossing.config import EVALUATIONS, METHODS, CrossingConfig
-from pisces.experiments.experiment import Experiment
+from pisces.experiments.experiment import Experiment, Story
 from pisces.runs.measure import Measure
 from pisces.runs.progress import Listener
 from pisces.runs.search_space import Range, Space
@@ -33,6 +33,14 @@ class Crossing(Experiment[CrossingConfig]):
         "sweep": {"methods": "ppo,ppo+pse", "seeds": "0-19"},
         "tune": {"method": "ppo+pse", "seeds": "1000-1003"},
     }
+
+    story = Story(
+        baseline="ppo",
+        method="ppo+pse",
+        claim="{method} solves {value} of unseen levels, {baseline} {other}",
+        rule="The agent walks along a wall to its gate and through it; levels differ in where the gate is.",
+    )
+    method_names = {"ppo": "PPO", "ppo+pse": "PPO + PSE"}  # noqa: RUF012 (never changed)
 
     def run(self, config: CrossingConfig, folder: RunFolder, listeners: Sequence[Listener], device: str) -> None:
         """Trains and evaluates; an interrupted run starts again."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pisces.errors import unknown_name
 from pisces.experiments.distracting.config import AUXILIARY_SETTINGS, METHODS, SIMILARITY, DistractingConfig
 from pisces.experiments.distracting.paper import DISTRACTING
-from pisces.experiments.experiment import Evaluation, Experiment, PageSection, spread
+from pisces.experiments.experiment import Evaluation, Experiment, PageSection, Story, spread
 from pisces.experiments.published import Published
 from pisces.runs.measure import Measure
 from pisces.runs.progress import Listener
@@ -43,6 +43,21 @@ class Distracting(Experiment[DistractingConfig]):
     }
     # A search does not read episodes on test videos, and at least one is played.
     tuning_changes = {"evaluation_episodes": 1, "final_episodes": 1}  # noqa: RUF012 (never changed)
+    story = Story(
+        baseline="drq",
+        method="drq+pse",
+        claim="{method} reaches a return of {value} with unseen backgrounds, {baseline} {other}",
+        rule="The agent controls a simulated robot from pixels, with videos playing behind it that it has never seen.",
+    )
+    method_names = {  # noqa: RUF012 (never changed)
+        "sac": "SAC",
+        "drq": "DrQ",
+        "drq+randconv": "DrQ + RandConv",
+        "drq+pse": "DrQ + PSE",
+        "drq+randconv+pse": "DrQ + RandConv + PSE",
+        "drqv2": "DrQ-v2",
+        "drqv2+pse": "DrQ-v2 + PSE",
+    }
     evaluation_options = ("episodes",)
 
     def sweep_configs(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pisces.agents.imitation.settings import ImitationSettings
 from pisces.errors import UserError, unknown_name
-from pisces.experiments.experiment import Evaluation, Experiment, PageSection
+from pisces.experiments.experiment import Evaluation, Experiment, PageSection, Story
 from pisces.experiments.jumping.config import METHODS, JumpingConfig, validation_solved
 from pisces.experiments.jumping.paper import JUMPING, JUMPING_COLORS
 from pisces.experiments.published import Published
@@ -42,6 +42,28 @@ class Jumping(Experiment[JumpingConfig]):
         "train": {"method": "randconv+pse"},
         "sweep": {"methods": "randconv,randconv+pse"},
         "tune": {"method": "randconv+pse", "seeds": "1000-1001", "trials": 50},
+    }
+    story = Story(
+        baseline="randconv",
+        method="randconv+pse",
+        claim="{method} solves {value} of unseen tasks, {baseline} {other}",
+        rule="The agent runs right and must jump once, at the one step that clears the obstacle. "
+        "It saw 18 of the 286 tasks.",
+    )
+    method_names = {  # noqa: RUF012 (never changed)
+        "dropout+l2": "Dropout and l2",
+        "pse": "PSE",
+        "randconv": "RandConv",
+        "randconv+pse": "RandConv + PSE",
+        "bisimulation-transfer": "Bisimulation transfer",
+        "randconv+pi-bisimulation": "RandConv + π*-bisimulation",
+        "randconv+psm-l2": "RandConv + PSM, l2 loss",
+        "randconv+pi-bisimulation-cme": "RandConv + π*-bisim., CME",
+        "randconv+psm-cme": "RandConv + PSM, CME",
+        "randconv+shift": "RandConv + shifts (ours)",
+        "pse-tuned": "PSE, tuned (ours)",
+        "pse-tuned-5": "PSE, best of 5 (ours)",
+        "randconv+true": "RandConv + true similarity",
     }
     evaluation_options = ("tasks", "draws")
 
@@ -139,7 +161,7 @@ class Jumping(Experiment[JumpingConfig]):
         return report_figures(runs)
 
     def page_run(self, run: StoredRun) -> dict[str, Any]:
-        """Solved tasks, actions and learning curves."""
+        """Percentages by part of the grid, solved tasks, and actions."""
         from pisces.experiments.jumping.report.page import packed_run
 
         return packed_run(run)

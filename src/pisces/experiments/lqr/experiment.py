@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pisces.errors import UserError, unknown_name
-from pisces.experiments.experiment import Evaluation, Experiment, spread
+from pisces.experiments.experiment import Evaluation, Experiment, Story, spread
 from pisces.experiments.lqr.config import METHODS, SIZES, LQRConfig
 from pisces.experiments.lqr.paper import LQR as PUBLISHED
 from pisces.experiments.published import Published
@@ -44,6 +44,19 @@ class LQR(Experiment[LQRConfig]):
         "sweep": {"methods": ",".join(METHODS), "distractors": ",".join(map(str, SIZES)), "seeds": "0-99"},
         "tune": {"method": "psm", "seeds": "1000-1004"},
     }
+    story = Story(
+        baseline="overparametrized",
+        method="psm",
+        claim="{method} ends {value} above the optimal cost in an unseen environment, {baseline} {other}",
+        rule="A linear controller sees 20 useful numbers among distractors, which change in the unseen environment.",
+    )
+    method_names = {  # noqa: RUF012 (never changed)
+        "overparametrized": "Overparametrized",
+        "ipo": "IPO",
+        "l1": "l1 penalty",
+        "psm": "PSM aggregation",
+    }
+    log_scale = True
     evaluation_options = ("episodes",)
 
     def sweep_configs(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pisces.agents.cloning.settings import CloningSettings
 from pisces.errors import unknown_name
-from pisces.experiments.experiment import Evaluation, Experiment
+from pisces.experiments.experiment import Evaluation, Experiment, Story
 from pisces.experiments.minigrid.config import EVALUATIONS, METHODS, MiniGridConfig
 from pisces.runs.measure import Measure
 from pisces.runs.progress import Listener
@@ -37,6 +37,19 @@ class MiniGrid(Experiment[MiniGridConfig]):
         "train": {"method": "bc+pse"},
         "sweep": {"methods": "bc,bc+randconv,bc+pse", "families": "crossing", "shifts": "layout,appearance,both"},
         "tune": {"method": "bc+pse", "seeds": "1000-1003"},
+    }
+
+    story = Story(
+        baseline="bc",
+        method="bc+pse",
+        claim="{method} solves {value} of unseen tasks, {baseline} {other}",
+        rule="The agent walks through rooms to the goal, in layouts or colors that it has not seen.",
+    )
+    method_names = {  # noqa: RUF012 (never changed)
+        "bc": "Cloning",
+        "bc+randconv": "Cloning + RandConv",
+        "bc+pse": "Cloning + PSE",
+        "bc+randconv+pse": "Cloning + RandConv + PSE",
     }
 
     def run(self, config: MiniGridConfig, folder: RunFolder, listeners: Sequence[Listener], device: str) -> None:

@@ -7,27 +7,97 @@ from html import escape
 from typing import Any
 
 from matplotlib.figure import Figure
+from scipy import stats
 
 import pisces
-from pisces.experiments.experiment import PageSection
+from pisces.experiments.experiment import Experiment, PageSection
+from pisces.reports.colors import method_color
 from pisces.reports.page import html as page
+from pisces.reports.page.bundle import bundle
 from pisces.reports.results import StoredRun, StoredRuns
 from pisces.reports.statistics import mean_interval, summarize
 from pisces.reports.tables import Cell, Table
 
-FIRST_SCRIPTS, LAST_SCRIPTS = ("page", "table"), ("start",)
-"""The page's own scripts; those of the experiments run between them."""
+LIBRARIES = ("vendor/d3.min.js", "vendor/plot.min.js")
+FIRST_SCRIPTS = (
+    "dom",
+    "decode",
+    "numbers",
+    "text",
+    "store",
+    "view",
+    "source",
+    "charts",
+    "overview",
+    "compare",
+    "table",
+)
+LAST_SCRIPTS = ("start",)
+"""The page's own scripts; those of the experiments stand between them."""
+CONFIDENCE, MOST_SEEDS = 0.95, 200
+CLOCKS = ("iteration", "step", "steps")
+"""What learning curves are drawn over, whichever the rows of a curve have."""
 
 
-def page_data(runs: StoredRuns, tables: Sequence[Table], sections: Mapping[str, PageSection]) -> dict[str, Any]:
-    """Returns what the page's scripts need, as JSON values; sections have theirs under the experiment's name."""
+def page_data(
+    runs: StoredRuns, tables: Sequence[Table], sections: Mapping[str, PageSection], note: str = ""
+) -> dict[str, Any]:
+    """Returns what the page's scripts need, as JSON values; sections have theirs under the experiment's name.
+
+    Args:
+        runs: the runs.
+        tables: ours vs. paper.
+        sections: what experiments add, by name.
+        note: how to read the page; shown on request.
+    """
     groups = runs.by_setting()
+    experiments = {group[0].experiment.name: group[0].experiment for group in groups}
+    quantiles = stats.t.ppf((1 + CONFIDENCE) / 2, range(1, MOST_SEEDS))
     return {
+        "note": note,
+        "experiments": {name: _packed_experiment(one, groups) for name, one in experiments.items()},
         "settings": [_packed_setting(group) for group in groups],
         "runs": [_packed_run(run, number) for number, group in enumerate(groups) for run in group],
         "tables": [_packed_table(table, groups) for table in tables],
+        "t95": [round(float(value), 4) for value in quantiles],
         **{name: dict(section.data) for name, section in sections.items()},
     }
+
+
+def _packed_experiment(experiment: Experiment[Any], groups: Sequence[Sequence[StoredRun]]) -> dict[str, Any]:
+    own = {number: group for number, group in enumerate(groups) if group[0].experiment.name == experiment.name}
+    baseline, method = first_pair(experiment, own)
+    story = experiment.story
+    return {
+        "log": experiment.log_scale,
+        "claim": "" if story is None else story.claim,
+        "rule": "" if story is None else story.rule,
+        "pair": [baseline, method],
+    }
+
+
+def first_pair(experiment: Experiment[Any], groups: Mapping[int, Sequence[StoredRun]]) -> tuple[int, int]:
+    """Returns the settings that the page compares first: the story's two methods, trained on the same.
+
+    Settings without changes come before others, and settings with many runs before those with few.
+    """
+
+    def rank(number: int) -> tuple[bool, int]:
+        run = groups[number][0]
+        return experiment.cell(run.config) is None, -len(groups[number])
+
+    order = sorted(groups, key=rank)
+    wanted = (experiment.story.baseline, experiment.story.method) if experiment.story else ()
+    for first in order:
+        place = groups[first][0].config.where
+        near = [number for number in order if groups[number][0].config.where == place]
+        named = [next((n for n in near if groups[n][0].config.method == method), None) for method in wanted]
+        if len(named) == 2 and named[0] is not None and named[1] is not None:
+            return named[0], named[1]
+    first = order[0]
+    near = [n for n in order[1:] if groups[n][0].config.where == groups[first][0].config.where]
+    pair = sorted([first, *near[:1]])
+    return pair[0], pair[-1]
 
 
 def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
@@ -36,11 +106,15 @@ def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
     return {
         "label": config.label,
         "method": config.method,
+        "name": run.experiment.method_names.get(config.method, config.method),
+        "color": method_color(config.methods, config.method),
         "where": config.where,
         "changes": config.changes_text,
+        "own": run.experiment.cell(config) is not None and not config.changes,
         "experiment": run.experiment.name,
         "measure": measure.label,
         "better": measure.better,
+        "limits": [limit if abs(limit) < float("inf") else None for limit in measure.limits],
         "config": {name: value for name, value in config.as_dict().items() if name not in config.seed_fields},
         "paper": None if published is None else published.mean,
         "summary": _summary([one.value for one in group], measure.limits),
@@ -48,7 +122,7 @@ def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
 
 
 def _summary(values: Sequence[float], limits: tuple[float, float]) -> dict[str, Any]:
-    found, interval = summarize(values), mean_interval(values)
+    found, interval = summarize(values), mean_interval(values, CONFIDENCE)
     low, high = (None, None) if interval is None else (max(interval.low, limits[0]), min(interval.high, limits[1]))
     numbers = {
         "mean": found.mean,
@@ -67,8 +141,18 @@ def _packed_run(run: StoredRun, setting: int) -> dict[str, Any]:
         "folder": "/".join(run.folder.parts[-3:]),
         "value": round(run.value, 4),
         "command": run.config.command(),
+        "curve": _packed_curve(run),
         **run.experiment.page_run(run),
     }
+
+
+def _packed_curve(run: StoredRun) -> dict[str, Any] | None:
+    name = run.measure.name
+    clock = next((clock for clock in CLOCKS if any(clock in row for row in run.curve)), None)
+    rows = [row for row in run.curve if clock in row and name in row]
+    if clock is None or not rows:
+        return None
+    return {"clock": clock, "x": [row[clock] for row in rows], "y": [round(float(row[name]), 2) for row in rows]}
 
 
 def _packed_table(table: Table, groups: Sequence[Sequence[StoredRun]]) -> dict[str, Any]:
@@ -83,7 +167,13 @@ def _packed_table(table: Table, groups: Sequence[Sequence[StoredRun]]) -> dict[s
         return {"text": str(cell).replace("**", ""), "settings": behind}
 
     rows = [[packed(cell) for cell in row] for row in table.rows]
-    return {"title": table.title, "note": table.note, "header": table.header, "rows": rows}
+    return {
+        "title": table.title,
+        "note": table.note,
+        "header": table.header,
+        "rows": rows,
+        "experiment": table.experiment,
+    }
 
 
 def explorer_page(
@@ -99,14 +189,18 @@ def explorer_page(
     parts = {
         "COUNTS": escape(counts),
         "NOTES": "".join(f"<li>{escape(note)}</li>" for note in notes),
-        "SECTIONS": "".join(section.html for section in sections.values()),
+        "SECTIONS": "".join(_sections(name, section) for name, section in sections.items()),
         "FIGURES": page.row(page.image(figure, caption) for caption, figure in shown),
     }
     body = page.asset("page.html")
     for name, part in parts.items():
         body = body.replace(f"<!-- {name} -->", part)
-    scripts = [page.asset(f"{name}.js") for name in FIRST_SCRIPTS]
-    scripts += [script for section in sections.values() for script in section.scripts]
-    scripts += [page.asset(f"{name}.js") for name in LAST_SCRIPTS]
-    script = "'use strict';\n(() => {\n" + "\n".join(scripts) + "\n})();\n"
-    return page.page("pisces: report", [body], data, script)
+    modules = [page.asset(f"{name}.js") for name in FIRST_SCRIPTS]
+    modules += [script for section in sections.values() for script in section.scripts]
+    modules += [page.asset(f"{name}.js") for name in LAST_SCRIPTS]
+    libraries = [page.asset(name) for name in LIBRARIES]
+    return page.page("pisces: report", [body], data, bundle(modules), page.asset("header.html"), libraries)
+
+
+def _sections(experiment: str, section: PageSection) -> str:
+    return f'<div class="sections" data-experiment="{escape(experiment)}">{section.html}</div>' if section.html else ""

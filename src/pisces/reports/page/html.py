@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -20,33 +21,47 @@ def asset(name: str) -> str:
     return files("pisces.reports.page").joinpath(name).read_text(encoding="utf-8")
 
 
-def page(title: str, body: Iterable[str], data: Any = None, script: str = "") -> str:
+def page(
+    title: str, body: Iterable[str], data: Any = None, script: str = "", header: str = "", libraries: Sequence[str] = ()
+) -> str:
     """Puts a page together from its parts, which must be escaped already.
 
-    A page may fetch nothing and run nothing but `script`, which finds `data` as JSON in the element of that id.
+    A page may fetch nothing and run nothing but these scripts.
+
+    Args:
+        title: title of the window.
+        body: the parts of the main element.
+        data: JSON values; `script` finds them, packed by `packed_json`, in the element of that id.
+        script: an ES module without imports.
+        header: what stands above the main element.
+        libraries: scripts that run before `script`.
     """
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    allowed = f"script-src 'sha256-{digest}'; " if script else ""
-    policy = f"default-src 'none'; {allowed}img-src data:; style-src 'unsafe-inline'"
+    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in (*libraries, script) if text)
+    policy = f"default-src 'none'; {f'script-src {hashes}; ' if hashes else ''}img-src data:; style-src 'unsafe-inline'"
     parts = [
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        f"<title>{escape(title)}</title><style>{asset('page.css')}</style></head>\n<body><main>\n",
+        f'<title>{escape(title)}</title><style>{asset("page.css")}</style></head>\n<body>{header}<main id="main">\n',
         "\n".join(body),
         "\n</main>",
+        *(f"<script>{library}</script>\n" for library in libraries),
     ]
     if script:
         parts += [
-            f'<script type="application/json" id="data">{embedded_json(data)}</script>\n<script>{script}</script>'
+            f'<script type="text/plain" id="data">{packed_json(data)}</script>\n<script type="module">{script}</script>'
         ]
     return "".join(parts) + "</body></html>\n"
 
 
-def embedded_json(data: Any) -> str:
-    """JSON that can stand inside a script element: no character of it can end the element."""
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def packed_json(data: Any) -> str:
+    """JSON, compressed and in base64: a page of many runs stays small, and no character can end its element."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def paragraph(text: str, kind: str = "") -> str:
@@ -78,8 +93,3 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return (
         f'<div class="scroll"><table><thead><tr>{cells(header, "th")}</tr></thead><tbody>{body}</tbody></table></div>'
     )
-
-
-def code(text: str) -> str:
-    """A block of commands."""
-    return f"<pre><code>{escape(text)}</code></pre>"

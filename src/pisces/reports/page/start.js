@@ -1,12 +1,20 @@
-// Fills all parts and then the navigation; the last of the scripts.
+// Fills the page; the last of the scripts.
 
-async function start() {
-  byId("theme").addEventListener("click", changeTheme);
-  for (const fillPart of parts) await fillPart();
-  for (const section of document.querySelectorAll("section[data-title]:not([hidden])")) {
-    byId("theme").before(element("a", { href: `#${section.id}` }, section.dataset.title), " ");
-  }
-  document.documentElement.dataset.ready = "yes";
+import { byId, copyText, options } from "./dom.js";
+import { data } from "./store.js";
+import { startView, update, view } from "./view.js";
+
+function changeTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
 }
 
-start();
+byId("theme").addEventListener("click", changeTheme);
+byId("link").addEventListener("click", (event) => copyText(location.href, event.currentTarget));
+const experimentNames = Object.keys(data.experiments);
+byId("experiment").addEventListener("change", (event) => update({ experiment: event.target.value }));
+await startView();
+options(byId("experiment"), experimentNames.map((name) => [name, name]), view.experiment);
+byId("experiment").closest("label").hidden = experimentNames.length < 2;
+document.documentElement.dataset.ready = "yes";

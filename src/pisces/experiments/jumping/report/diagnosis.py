@@ -74,8 +74,11 @@ class RunDiagnosis:
         if found.unmatched_share:
             sentences.append(f"{percent(found.unmatched_share)} have no matching training state.")
         guaranteed, vacuous_count = (sum(map(test, self._bounds)) for test in (_is_guaranteed, _is_vacuous))
-        vacuous = f" and is vacuous for {vacuous_count}" if vacuous_count else ""
-        sentences.append(f"Theorem 1 guarantees transfer to {guaranteed} of the {count}{vacuous}.")
+        vacuous = f"; its bound is vacuous for {vacuous_count}" if vacuous_count else ""
+        sentences.append(
+            f"The policy that the metric transfers, not this agent, is guaranteed to solve {guaranteed} of the {count} "
+            f"(Theorem 1{vacuous}). This agent solves {sum(self.solved)}."
+        )
         return " ".join(sentences)
 
 

@@ -38,7 +38,7 @@ from pisces.reports.results import StoredRun
 FloatArray = NDArray[np.float64]
 
 ASSETS = files("pisces.experiments.jumping.report").joinpath("page_assets")
-SCRIPTS = ("task", "compare", "curves", "metric", "embedding", "diagnosis")
+SCRIPTS = ("task", "episodes", "watch", "shares", "metric", "embedding", "diagnosis")
 DISCOUNTS: Mapping[float, str] = {0.99: "0.99 (figures)", 0.999: "0.999 (training)"}
 METRICS: Mapping[str, str] = {
     "psm": "policy similarity metric",
@@ -46,6 +46,8 @@ METRICS: Mapping[str, str] = {
     "pi-bisimulation": "π*-bisimulation",
     "true": "true similarity (pixels to the obstacle)",
 }
+PARTS = {"train": "training", "validation": "validation", "heldout": "held out"}
+"""Parts of the grid whose percentages stand beside the headline measure, with their titles."""
 BISIMULATION_FILE = "bisimulation.npz"
 """Result of `bisimulation_matrices`, stored because it takes half a minute; see studies/pack_bisimulation.py."""
 DECIMALS = 6
@@ -70,21 +72,15 @@ def sections() -> str:
 
 
 def packed_run(run: StoredRun) -> dict[str, Any]:
-    """Packs what the page shows of one run: which tasks it solved, its actions, its learning curves."""
-    result, colors = run.result, (("red", "green") if run.config.colors else ("white",))
-    prefix = "red_" if run.config.colors else ""
+    """Packs what the page shows of one run: percentages by part of the grid, solved tasks, actions, training tasks."""
+    result, prefix = run.result, "red_" if run.config.colors else ""
     trained = {(task["obstacle_position"], task["floor_height"], task["color"]) for task in result["train_tasks"]}
-    named = {
-        f"{part}_percent": result.get(f"{prefix}{part}_solved_percent") for part in ("train", "validation", "heldout")
-    }
-    values = {color: f"{color}_test_solved_percent" if prefix else "test_solved_percent" for color in colors}
+    named = {title: result.get(f"{prefix}{part}_solved_percent") for part, title in PARTS.items()}
     return {
-        **{name: None if value is None else round(float(value), 3) for name, value in named.items()},
+        "numbers": {title: None if value is None else round(float(value), 3) for title, value in named.items()},
         "solved": _bits(result["solved"]),
         "actions": _bits("".join(result["actions"])),
         "train": _bits("".join(str(int(tuple(task) in trained)) for task in result["tasks"])),
-        "values": {color: round(float(result[name]), 3) for color, name in values.items() if name in result},
-        "curves": {color: _curve(result.get("curve", ()), name) for color, name in values.items()},
     }
 
 
@@ -206,11 +202,6 @@ def _indexed(distances: FloatArray) -> tuple[FloatArray, NDArray[np.uint16]]:
 def _packed_matrices(values: FloatArray, index: NDArray[np.uint16]) -> dict[str, Any]:
     compressed = zlib.compress(index.astype("<u2").tobytes())
     return {"values": values.tolist(), "index": base64.b64encode(compressed).decode()}
-
-
-def _curve(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
-    kept = [row for row in rows if name in row and "iteration" in row]
-    return {"iterations": [row["iteration"] for row in kept], "values": [round(float(row[name]), 2) for row in kept]}
 
 
 def _bits(text: str) -> str:

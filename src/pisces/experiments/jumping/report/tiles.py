@@ -7,27 +7,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from pisces.envs.jumping.grids import GRID_HEIGHTS, GRID_POSITIONS
-from pisces.reports.figures import plain_text
 from pisces.reports.results import StoredRun
 
 SOLVED, UNSOLVED, TRAINING = "#e3c9a0", "#111111", "#c0392b"
 SHARES = LinearSegmentedColormap.from_list("shares", [UNSOLVED, SOLVED])
 Result = Mapping[str, Any] | StoredRun
-
-
-def solved_grid(result: Result, title: str, color: str | None = None) -> Figure:
-    """Draws which of the 286 tasks a run solved: beige solved, black not, T on training tasks (Fig. 4 of the paper)."""
-    figure = Figure(figsize=(6.2, 2.9), layout="constrained")
-    axes = figure.subplots()
-    color = color or result["tasks"][0][2]
-    draw_tiles(axes, solved_tiles(result, color))
-    draw_training(axes, result, color)
-    axes.set_title(plain_text(title), fontsize=10)
-    return figure
 
 
 def solved_tiles(result: Result, color: str) -> NDArray[np.float64]:

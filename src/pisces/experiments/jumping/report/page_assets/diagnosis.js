@@ -1,5 +1,9 @@
 // Diagnosis: one row per run, and the unseen tasks of the chosen run, worst first.
 
+import { byId, element, labeled, options } from "../../../../reports/page/dom.js";
+import { data } from "../../../../reports/page/store.js";
+import { part } from "../../../../reports/page/view.js";
+
 function plainTable(table, header, rows) {
   const kinds = rows[0].map((value) => (typeof value === "number" ? "number" : ""));
   const head = header.map((name, place) => element("th", { scope: "col", class: kinds[place] }, name));
@@ -17,9 +21,6 @@ function drawDiagnosis(one) {
 
 function startDiagnosis() {
   const runs = data.jumping.diagnoses;
-  byId("diagnosis-none").hidden = runs.length > 0;
-  byId("diagnosis-view").hidden = runs.length === 0;
-  if (!runs.length) return;
   plainTable(byId("diagnosis-runs"), ["run", "aligned (%)", "no match (%)", "largest bound", "worst task"],
     runs.map((one) => [one.label, one.aligned, one.unmatched, one.bound, one.worst || "–"]));
   const choose = element("select", { id: "diagnosis-run", change: (event) => drawDiagnosis(runs[Number(event.target.value)]) });
@@ -28,4 +29,4 @@ function startDiagnosis() {
   drawDiagnosis(runs[runs.length - 1]);
 }
 
-parts.push(startDiagnosis);
+part({ tab: "diagnosis", experiment: "jumping", available: () => data.jumping.diagnoses.length > 0, start: startDiagnosis });

@@ -1,5 +1,12 @@
 // Embedded states in the plane: colors are tasks, numbers are distances to the obstacle; a point shows its frame.
 
+import { byId, element, labeled, options, svg } from "../../../../reports/page/dom.js";
+import { bytes } from "../../../../reports/page/decode.js";
+import { part } from "../../../../reports/page/view.js";
+import { DECISIONS, drawFrame, jumpStep, jumping, optimalState } from "./task.js";
+import { agents, pixels } from "./metric.js";
+
+const TASK_COLORS = ["#7d7d86", "#2f7fd0", "#d9541e", "#1f9464", "#9a62c9", "#a97a10"];
 const PLANE = { size: 520, margin: 22 };
 const LABELED = (distance) => distance >= 0 && (distance - jumping.jump_distance) % 6 === 0;
 
@@ -8,19 +15,19 @@ function planePoints(agent) {
   agent.positions.forEach((position, task) => {
     for (let step = 0; step < DECISIONS; step++) {
       const place = 2 * (task * DECISIONS + step);
-      points.push({ position, height: agent.drawn_height, color: agent.color, hue: LINE_COLORS[task % LINE_COLORS.length], step, u: numbers[place], v: numbers[place + 1] });
+      points.push({ position, height: agent.drawn_height, color: agent.color, hue: TASK_COLORS[task % TASK_COLORS.length], step, u: numbers[place], v: numbers[place + 1] });
     }
   });
   return points;
 }
 
-function scale(points, part) {
+function planeScale(points, part) {
   const values = points.map((point) => point[part]), low = Math.min(...values), high = Math.max(...values);
   return (value) => PLANE.margin + (value - low) / (high - low || 1) * (PLANE.size - 2 * PLANE.margin);
 }
 
 function drawEmbedding(agent) {
-  const points = planePoints(agent), x = scale(points, "u"), y = scale(points, "v");
+  const points = planePoints(agent), x = planeScale(points, "u"), y = planeScale(points, "v");
   const picture = svg("svg", { viewBox: `0 0 ${PLANE.size} ${PLANE.size}`, role: "group", "aria-label": "Embedded states: arrow keys move along an episode" });
   const circles = points.map((point) => svg("circle", { class: "point", cx: x(point.u), cy: PLANE.size - y(point.v), r: 5, fill: point.hue, tabindex: -1,
     role: "img", "aria-label": pointName(point), "data-position": point.position, "data-step": point.step }));
@@ -58,19 +65,16 @@ function pointName(point) {
 function legendOf(agent) {
   return agent.positions.map((position, task) => {
     const mark = element("span", { "aria-hidden": "true" }, "● ");
-    mark.style.color = LINE_COLORS[task % LINE_COLORS.length];
+    mark.style.color = TASK_COLORS[task % TASK_COLORS.length];
     return element("span", {}, mark, `obstacle at ${position}  `);
   });
 }
 
 function startEmbedding() {
-  byId("embedding-none").hidden = agents.length > 0;
-  byId("embedding-view").hidden = agents.length === 0;
-  if (!agents.length) return;
   const choose = element("select", { id: "embedding-run", change: (event) => drawEmbedding(agents[Number(event.target.value)]) });
   options(choose, agents.map((one, number) => [number, `${one.label} (${one.projection})`]), agents.length - 1);
   byId("embedding-controls").append(labeled("Embedded by", choose));
   drawEmbedding(agents[agents.length - 1]);
 }
 
-parts.push(startEmbedding);
+part({ tab: "embedding", experiment: "jumping", available: () => agents.length > 0, start: startEmbedding });

@@ -1,5 +1,11 @@
 // The metric between the states of two optimal episodes, and the similarity that an agent learned, side by side.
 
+import { byId, element, labeled, options } from "../../../../reports/page/dom.js";
+import { bytes, inflate } from "../../../../reports/page/decode.js";
+import { data } from "../../../../reports/page/store.js";
+import { part } from "../../../../reports/page/view.js";
+import { DECISIONS, FIRST_POSITION, POSITIONS, drawFrame, jumpStep, optimalState } from "./task.js";
+
 const HEAT = [[252, 253, 191], [254, 176, 120], [241, 96, 93], [183, 55, 121], [114, 31, 129], [44, 17, 95], [0, 0, 4]];
 const CELL = 8;
 
@@ -25,7 +31,7 @@ function metricMatrix(name, x, y, discount) {
 
 function nearest(row) { return row.indexOf(Math.min(...row)); }
 
-const agents = data.jumping.embeddings.map((one) => ({ ...one, numbers: null }));
+export const agents = data.jumping.embeddings.map((one) => ({ ...one, numbers: null }));
 
 // Cosine similarity of the embeddings of state i of task x and state j of task y.
 function learnedSimilarity(agent, x, y, i, j) {
@@ -46,7 +52,7 @@ function stateOffset(agent, task, step) {
   return (place * DECISIONS + step) * agent.size;
 }
 
-function heat(share) {
+export function heat(share) {
   const place = Math.min(Math.max(share, 0), 1) * (HEAT.length - 1), low = Math.floor(place), high = Math.ceil(place);
   return HEAT[low].map((value, channel) => Math.round(value + (place - low) * (HEAT[high][channel] - value)));
 }
@@ -60,8 +66,12 @@ function drawMatrix(canvas, values, low, high, marks) {
       context.fillRect(j * CELL, i * CELL, CELL, CELL);
     }
   }
-  context.fillStyle = "#00a06a";
-  marks.forEach((j, i) => context.fillRect(j * CELL + CELL / 2 - 1.5, i * CELL + CELL / 2 - 1.5, 3, 3));
+  // The path of matched states: each row's nearest column.
+  context.strokeStyle = "#00a06a";
+  context.lineWidth = 3;
+  context.beginPath();
+  marks.forEach((j, i) => context.lineTo((j + 0.5) * CELL, (i + 0.5) * CELL));
+  context.stroke();
   context.strokeStyle = "#1f8fff";
   context.lineWidth = 2;
   context.strokeRect(metricState.j * CELL - 1, metricState.i * CELL - 1, CELL + 2, CELL + 2);
@@ -73,6 +83,7 @@ function drawMetric() {
   const distance = metricMatrix(metricState.metric, x, y, metricState.discount);
   const positives = distance.map(nearest), largest = Math.max(...distance.map((row) => Math.max(...row)));
   drawMatrix(byId("metric-matrix"), distance, 0, largest, positives);
+  byId("metric-largest").textContent = largest < 10 ? largest.toFixed(2) : largest.toFixed(0);
   byId("learned").hidden = !agent;
   let similarity = null;
   if (agent) {
@@ -89,13 +100,21 @@ function describePair(x, y, distance, positives, similarity) {
   drawFrame(byId("frame-y"), y, optimalState(y, j));
   byId("caption-x").textContent = `x: step ${i}, ${pixels(x, i)}; ${i === jumpStep(x) ? "jump" : "right"}`;
   byId("caption-y").textContent = `y: step ${j}, ${pixels(y, j)}; ${j === jumpStep(y) ? "jump" : "right"}`;
+  byId("pair-meaning").textContent = pairMeaning(x, y, i, j, value);
   const tie = value === distance[i][best] && best !== j ? ` (just as near as step ${best}, which comes first)` : "";
   byId("pair").textContent = `Distance ${value < 10 ? value.toFixed(4) : value.toFixed(1)}. `
     + `Positive pair: ${best === j ? "yes" : `no, the nearest state of y is step ${best}`}${tie}. `
     + (similarity === null ? "Learned similarity: needs a run with its checkpoint." : `Learned similarity: ${similarity.toFixed(2)}.`);
 }
 
-function pixels(task, step) {
+// What the two states have in common, for readers who do not know the metric.
+function pairMeaning(x, y, i, j, value) {
+  const ahead = [x.position - i, y.position - j], due = (task, step) => (step < jumpStep(task) ? `${jumpStep(task) - step} steps before the jump` : step === jumpStep(task) ? "at the jump" : "after the jump");
+  const where = `The agent is ${due(x, i)} in x and ${due(y, j)} in y; the obstacle is ${ahead[0] === ahead[1] ? "equally far" : `${Math.abs(ahead[0] - ahead[1])} px nearer in ${ahead[0] < ahead[1] ? "x" : "y"}`}.`;
+  return `${where} ${value === 0 ? "This metric takes the two states for the same." : "This metric tells the two states apart."}`;
+}
+
+export function pixels(task, step) {
   const ahead = task.position - step;
   return ahead >= 0 ? `obstacle ${ahead} px ahead` : `obstacle ${-ahead} px behind`;
 }
@@ -146,4 +165,4 @@ async function startMetric() {
   drawMetric();
 }
 
-parts.push(startMetric);
+part({ tab: "metric", experiment: "jumping", start: startMetric });

@@ -1,8 +1,16 @@
 // The jumping task as Python computed it: sizes, the episodes that agents can play, frames.
 
-const jumping = data.jumping, SCREEN = jumping.screen, DECISIONS = jumping.decisions;
-const FIRST_POSITION = jumping.positions[0], POSITIONS = jumping.positions.length;
-const FIRST_HEIGHT = jumping.heights[0], HEIGHTS = jumping.heights.length, TASKS = POSITIONS * HEIGHTS;
+import { bytes, mapValues } from "../../../../reports/page/decode.js";
+import { data, runBits } from "../../../../reports/page/store.js";
+
+export const jumping = data.jumping;
+const SCREEN = jumping.screen;
+export const DECISIONS = jumping.decisions;
+export const FIRST_POSITION = jumping.positions[0];
+export const POSITIONS = jumping.positions.length;
+export const FIRST_HEIGHT = jumping.heights[0];
+const HEIGHTS = jumping.heights.length;
+const TASKS = POSITIONS * HEIGHTS;
 
 // A plan is the list of steps at which an agent jumps; plans are known by number.
 const planNumbers = new Map(jumping.plans.map((steps, number) => [steps.join(), number]));
@@ -18,10 +26,10 @@ function stepsToObstacle(position) { return jumping.steps_to_obstacle[position -
 // Red obstacles end episodes as white ones do.
 function kindOf(task) { return task.color === "green" ? "green" : "white"; }
 
-function jumpStep(task) { return jumping.jump_steps[kindOf(task)][task.position - FIRST_POSITION]; }
+export function jumpStep(task) { return jumping.jump_steps[kindOf(task)][task.position - FIRST_POSITION]; }
 
 // Tasks: positions from left to right, and for each position the heights upwards; red tasks before green ones.
-function taskIndex(task) {
+export function taskIndex(task) {
   return (task.color === "green" ? TASKS : 0)
     + (task.position - FIRST_POSITION) * HEIGHTS + task.height - FIRST_HEIGHT;
 }
@@ -34,7 +42,7 @@ function actionsStart(task) {
 }
 
 // A run's episode on a task. Its actions are known on the floor before the obstacle; those in the air change nothing.
-function episode(run, task) {
+export function episode(run, task) {
   const actions = runBits(run, "actions"), start = actionsStart(task), jumps = [];
   let plan = planNumber(jumps);
   for (let step = 0; step < stepsToObstacle(task.position); step++) {
@@ -46,15 +54,15 @@ function episode(run, task) {
   const place = (task.position - FIRST_POSITION) * jumping.plans.length + plan, last = lengths[kindOf(task)][place];
   const action = (step) => (step === last ? "end" : heightAt(plan, step) ? "in the air" : jumps.includes(step) ? "jump" : "right");
   const states = Array.from({ length: last + 1 }, (_, step) => ({ x: step, height: heightAt(plan, step), action: action(step) }));
-  return { states, outcome: jumping.outcome_texts[outcomes[kindOf(task)][place]] };
+  return { states, jumps, outcome: jumping.outcome_texts[outcomes[kindOf(task)][place]] };
 }
 
-function optimalState(task, step) {
+export function optimalState(task, step) {
   const jump = jumpStep(task);
   return { x: step, height: heightAt(planNumber(jump < DECISIONS ? [jump] : []), step) };
 }
 
-function drawFrame(canvas, task, state) {
+export function drawFrame(canvas, task, state) {
   const context = canvas.getContext("2d"), row = (value) => SCREEN - value;
   const [agentWidth, agentHeight] = jumping.agent, [obstacleWidth, obstacleHeight] = jumping.obstacle;
   canvas.width = canvas.height = SCREEN;
@@ -69,6 +77,6 @@ function drawFrame(canvas, task, state) {
     [SCREEN - 1, 0, 1, SCREEN], [0, row(task.height) - 1, SCREEN, 1]]) context.fillRect(left, top, width, high);
 }
 
-function taskName(task) {
+export function taskName(task) {
   return `${task.color === "white" ? "" : task.color + " "}obstacle at ${task.position}, floor at ${task.height}`;
 }

@@ -16,6 +16,8 @@ from jumping_meta import meta_values
 from jumping_tables import paired_differences, variant_values
 from jumping_variants import Variant
 from lqr_tables import ablation_points
+from pisces.experiments.distracting.gains import DIFFERENCES, find_gains
+from pisces.experiments.distracting.tables import by_cell
 from pisces.experiments.jumping.paper import JUMPING, JUMPING_COLORS
 from pisces.experiments.jumping.report.tables import METHOD_NAMES, published_changes
 from pisces.experiments.lqr.paper import LQR
@@ -61,11 +63,11 @@ class Gain:
         return [self.text, verdict(more), f"{evidence} ([table]({self.page}))"]
 
 
-def verdict(differences: Sequence[float]) -> str:
+def verdict(differences: Sequence[float], limits: tuple[float, float] = (-100.0, 100.0)) -> str:
     """Whether differences confirm a gain: their 95 % CI lies above zero, below it or around it."""
     if len(differences) < FEW:
         return "too few seeds" if differences else "not run"
-    interval = Cell(tuple(differences), limits=(-100.0, 100.0)).interval(0.95)
+    interval = Cell(tuple(differences), limits=limits).interval(0.95)
     assert interval is not None
     if interval[0] > 0:
         return "confirmed"
@@ -157,17 +159,31 @@ def lqr_rows(runs: Runs) -> list[list[str]]:
     return [first, ["LQR: gradient descent on an aggregated policy gives K_d = 0", kept, f"{shown} ([table]({page}))"]]
 
 
+def distracting_rows(runs: Runs) -> list[list[str]]:
+    """PSEs in Distracting Control, task by task."""
+    rows = []
+    for gain in find_gains(by_cell(runs)):
+        if (gain.method, gain.init) == ("drq", "random"):
+            more = gain.differences()
+            cell = Cell(more, None, "error", limits=DIFFERENCES, digits=0)
+            evidence = f"difference of returns on the same seeds {cell.ours()} ([table](distracting.md#results))"
+            text = f"Distracting Control: PSEs raise DrQ's return on unseen videos, {gain.task}"
+            rows.append([text, verdict(more, DIFFERENCES), evidence])
+    return rows
+
+
 def claims_table(runs: StoredRuns, root: Path) -> str:
     """Claim of the paper, what we found, and the evidence."""
     jumping = runs.of("jumping")
     rows = [gain.row(jumping) for gain in GAINS]
-    rows += [epsilon_row(jumping), meta_row(root), *lqr_rows(runs.of("lqr"))]
+    rows += [epsilon_row(jumping), meta_row(root), *lqr_rows(runs.of("lqr")), *distracting_rows(runs.of("distracting"))]
     return markdown(["claim of the paper", "what we found", "evidence"], rows)
 
 
 def linked_claims(runs: StoredRuns, root: Path) -> str:
     """The same table for README: links lead to the documentation."""
-    return claims_table(runs, root).replace("](#", "](docs/reproduction.md#").replace("](lqr.md", "](docs/lqr.md")
+    text = claims_table(runs, root).replace("](#", "](docs/reproduction.md#")
+    return text.replace("](lqr.md", "](docs/lqr.md").replace("](distracting.md", "](docs/distracting.md")
 
 
 @dataclass(frozen=True)

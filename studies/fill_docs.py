@@ -36,6 +36,7 @@ from pisces.reports.results import StoredRun, StoredRuns, read_runs
 from readme_animation import caption
 from robustness_tables import fuzz_table
 
+NO_LEVELS = "No finished run of MiniGrid lies in the results.\n"
 MAIN_METHODS = ("dropout+l2", "bisimulation-transfer", "pse", "randconv", "randconv+pi-bisimulation", "randconv+pse")
 """The rows of the README's table."""
 TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
@@ -44,8 +45,8 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
     "episodes_caption": ("jumping", caption),
     "jumping_shift_pse": ("jumping", shift_table),
     "crossing": ("crossing", lambda runs: crossing_table(runs).body()),
-    "minigrid": ("minigrid", lambda runs: solved_table(runs).body()),
-    "minigrid-gains": ("minigrid", lambda runs: gains_table(runs).body()),
+    "minigrid": ("minigrid", lambda runs: solved_table(runs).body() if runs else NO_LEVELS),
+    "minigrid-gains": ("minigrid", lambda runs: gains_table(runs).body() if runs else NO_LEVELS),
     "lqr": ("lqr", lqr_table),
     "lqr_ablation": ("lqr", ablation_table),
     "lqr_sparsity": ("lqr", sparsity_table),

@@ -18,4 +18,4 @@ def fuzz_table(root: Path) -> str:
     sums["all"] = [sum(column) for column in zip(*sums.values(), strict=True)]
     lines = ["| kind | cases | same answer | refused with one line | failures |", "|---|---:|---:|---:|---:|"]
     lines += [f"| {kind} | {sum(row)} | {row[0]} | {row[1]} | {row[2]} |" for kind, row in sums.items()]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"

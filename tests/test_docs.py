@@ -11,6 +11,7 @@ import pytest
 from command_lines import parse_command
 
 from pisces.cli import main
+from pisces.experiments.registry import all_experiments
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -73,7 +74,7 @@ def exit_code(command):
     """What a command ends with: sweeps list their runs, which checks all names; others are only parsed."""
     words = shlex.split(command, comments=True)[1:]
     try:
-        if words[:2] in (["sweep", "jumping"], ["sweep", "distracting"], ["sweep", "crossing"], ["sweep", "lqr"]):
+        if len(words) > 1 and words[0] == "sweep" and words[1] in all_experiments():
             return main([*words, "--list"] if "--list" not in words else words)
         parse_command(command)
     except SystemExit as stop:

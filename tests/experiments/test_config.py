@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from stored_parts import is_part
 
 from pisces.cli import main
 from pisces.errors import UserError
@@ -222,5 +223,5 @@ def test_committed_runs_lie_where_their_configs_say():
     for path in paths:
         stored = json.loads(path.read_text())
         config = kinds[stored["experiment"]].from_dict(stored)
-        assert json.loads(json.dumps(config.as_dict())) == stored
+        assert is_part(stored, json.loads(json.dumps(config.as_dict())))
         assert RunFolder.of(RESULTS, config).path == path.parent

@@ -5,6 +5,7 @@ import os
 import textwrap
 
 import pytest
+from page_data import page_data
 
 from pisces.cli import main
 from pisces.experiments import load, registry
@@ -147,9 +148,9 @@ def test_all_commands_work_with_an_experiment_of_one_registry_line(tmp_path, cap
 
     assert main(["report", "runs", "--out", "report", "--projection", "none"]) == 0
     assert "Toy: remaining weight" in (tmp_path / "report" / "tables" / "toy.md").read_text()
-    page = (tmp_path / "report" / "report.html").read_text()
-    assert "pisces train toy --method fast" in page
-    assert "remaining weight" in page
+    shown = json.dumps(page_data((tmp_path / "report" / "report.html").read_text()))
+    assert "pisces train toy --method fast" in shown
+    assert "remaining weight" in shown
 
 
 def test_tuning_searches_its_space_and_prints_a_command_that_runs(tmp_path, capsys):

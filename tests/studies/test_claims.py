@@ -2,9 +2,11 @@ import math
 from pathlib import Path
 
 import pytest
-from stored_runs import jumping_run
+from stored_runs import jumping_run, stored_run
 
 from claims import EXPLANATIONS, GAINS, Compared, claims_table, disagreements_table, explanation, linked_claims, verdict
+from pisces.experiments.distracting.config import DistractingConfig
+from pisces.experiments.distracting.experiment import Distracting
 from pisces.experiments.published import Published
 from pisces.reports.results import StoredRuns
 
@@ -57,3 +59,17 @@ def test_links_of_readme_lead_to_the_documentation():
     text = linked_claims(StoredRuns(()), NOWHERE)
     assert "](#" not in text
     assert "](docs/reproduction.md#table-1)" in text
+
+
+def test_returns_with_and_without_pses_are_paired_by_seed():
+    returns = {"drq": (400.0, 420.0, 410.0, 440.0, 430.0), "drq+pse": (520.0, 560.0, 530.0, 550.0, 570.0)}
+    runs = [
+        stored_run(
+            Distracting(), DistractingConfig.make(method, "cpu", seed=seed), train_return=600.0, test_return=value
+        )
+        for method, values in returns.items()
+        for seed, value in enumerate(values)
+    ]
+    (line,) = (line for line in claims_table(StoredRuns(tuple(runs)), NOWHERE).splitlines() if "Distracting" in line)
+    assert "| confirmed | difference of returns on the same seeds **126**" in line
+    assert "](docs/distracting.md#results)" in linked_claims(StoredRuns(tuple(runs)), NOWHERE)

@@ -10,7 +10,11 @@ from pisces.experiments.registry import all_experiments
 from pisces.reports.results import StoredRuns, read_runs
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "docs/lqr.md", "docs/distracting.md", "docs/reproduction.md", "docs/howto_sb3.md")
+DOCUMENTS = (
+    "README.md",
+    *(f"docs/{name}.md" for name in ("lqr", "distracting", "reproduction", "howto_sb3", "minigrid", "faults")),
+    "docs/metric_aggregation.md",
+)
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ def run_sweep(experiment: Experiment[Any], configs: Sequence[Any], common: Sweep
         for config in configs:
             print(config.command(common.out))
         return
-    check_device(common.device)
+    check_device(common.device, experiment)
     note_compilation()
     jobs = [Job(experiment, config, common.device) for config in configs]
     with SweepDisplay(jobs, experiment.describe, console) as display:

@@ -48,7 +48,7 @@ def train(experiment: Experiment[Any], options: Any) -> None:
     from pisces.cli.tensorboard import EventLog
     from pisces.runs.job import Job, check_device
 
-    check_device(options.common.device)
+    check_device(options.common.device, experiment)
     note_compilation()
     common, job = options.common, Job(experiment, config, options.common.device)
     events = EventLog(job.folder(common.out).path if common.tensorboard else None)

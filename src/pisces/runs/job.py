@@ -76,8 +76,7 @@ class Job:
         if folder.finished:
             folder.remove_leftovers()
             return False
-        if self.experiment.cpu_only and self.device != "cpu":
-            raise UserError(f"{self.experiment.name} runs on the CPU only, got device {self.device!r}")
+        _check_kind(self.device, self.experiment)
         done = False
         for config in (*self.experiment.requirements(self.config), self.config):
             folder = RunFolder.of(out, config).create(config)
@@ -85,10 +84,16 @@ class Job:
         return done
 
 
-def check_device(device: str) -> None:
-    """Raises unless a device can be trained on."""
+def _check_kind(device: str, experiment: Runnable) -> None:
+    if experiment.cpu_only and device != "cpu":
+        raise UserError(f"{experiment.name} runs on the CPU only, got device {device!r}")
+
+
+def check_device(device: str, experiment: Runnable) -> None:
+    """Raises unless an experiment can be trained on a device here."""
     if re.fullmatch(DEVICES, device) is None:
         raise UserError(f"the device must be cpu, cuda or cuda:<number>, got {device!r}")
+    _check_kind(device, experiment)
     if device != "cpu":
         import torch  # slow
 

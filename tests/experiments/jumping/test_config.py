@@ -118,7 +118,7 @@ def test_config_round_trip():
         ({"method": "pse", "epsilon": 0.6}, r"epsilon must be in \[0, 0.5\], got 0.6"),
         ({"method": "pse", "epsilon": -0.1}, "epsilon"),
         ({"method": "pse", "seed": -1}, "seed"),
-        ({"method": "pse", "threads": 0}, "threads must be >= 1, got 0"),
+        ({"method": "pse", "threads": 0}, r"threads must be in \[1, 1024\], got 0"),
         ({"method": "pse", "training_tasks": 1}, r"training_tasks must be in \[2, 18\], got 1"),
         ({"method": "pse", "changes": {"learningrate": 1}}, "did you mean 'learning_rate'"),
         ({"method": "pse", "changes": {"network": "rows"}}, "network=rows requires --colors"),

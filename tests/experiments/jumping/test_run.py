@@ -185,7 +185,7 @@ def test_loading_explains_what_is_missing(tmp_path, whole):
     (tmp_path / "config.json").write_bytes(whole.file("config.json").read_bytes())
     with pytest.raises(UserError, match="train the run first"):
         load(tmp_path)
-    (tmp_path / "result.json").write_text("{}")
+    (tmp_path / "result.json").write_bytes(whole.file("result.json").read_bytes())
     with pytest.raises(UserError, match="committed results have none; train the run again"):
         load(tmp_path)
     with pytest.raises(UserError, match="two stacked frames"):

@@ -253,7 +253,7 @@ def test_command_line_trains_one_run(capsys, tmp_path):
     [
         (["--method", "pms"], "did you mean 'psm'"),
         (["--distractors", "3"], "distractors must be >= 20, got 3"),
-        (["--threads", "0"], "threads must be >= 1, got 0"),
+        (["--threads", "0"], "threads must be in [1, 1024], got 0"),
     ],
 )
 def test_command_line_explains_bad_arguments(arguments, message, capsys, tmp_path):

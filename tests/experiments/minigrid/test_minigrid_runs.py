@@ -105,11 +105,11 @@ def test_ppo_trains(method, tmp_path):
 
 
 def test_configs_go_through_files_and_commands():
-    config = make("bc+pse", 4, shift="layout", family="doorkey", changes={"weight": 0.5}, training_levels=4)
+    config = make("bc+pse", 4, shift="layout", family="doorkey", changes={"weight": 0.25}, training_levels=4)
     assert MiniGridConfig.from_dict(json.loads(json.dumps(config.as_dict()))) == config
     assert config.command("runs") == (
         "pisces train minigrid --method bc+pse --preset smoke --family doorkey --shift layout --training-levels 4 "
-        "--seed 4 --weight 0.5 --out runs"
+        "--seed 4 --weight 0.25 --out runs"
     )
     assert MiniGridConfig.from_dict(json.loads(json.dumps(make("ppo+pse").as_dict()))) == make("ppo+pse")
 

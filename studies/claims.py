@@ -29,6 +29,8 @@ from pisces.reports.tables import Cell, markdown
 PAPER_RUNS = 100
 FAR = 2.0
 """Standard errors from which on two means differ."""
+SLIGHT = 2.0
+"""Points above the paper's plain imitation that count as no gain."""
 FEW = 5
 """Fewer seeds than these give no verdict."""
 UNEXPLAINED = "unexplained"
@@ -138,7 +140,7 @@ def epsilon_row(runs: Runs) -> list[str]:
 def meta_row(root: Path) -> list[str]:
     """Meta-learning on the wide grid."""
     values = meta_values(root, TEST)
-    enough = len(values) >= FEW and fmean(values) < JUMPING["dropout+l2"]["wide"].mean + FAR
+    enough = len(values) >= FEW and fmean(values) < JUMPING["dropout+l2"]["wide"].mean + SLIGHT
     found = "not run" if not values else "confirmed" if enough else "too few seeds" if len(values) < FEW else "opposite"
     text = "Meta-learning does not solve unseen tasks (Reptile)"
     return [text, found, f"{Cell(values).ours()} ([table](#meta-learning))" if values else "no runs"]
@@ -239,7 +241,7 @@ EXPLANATIONS: Mapping[str, str] = {
     "[coefficients](lqr.md#why-aggregation-removes-the-distractors)",
     "LQR, `ipo`": "about 3000 steps without early stopping give the paper's: "
     "[curves](lqr.md#ipo-by-the-number-of-training-steps)",
-    "tasks, our network": "a different network and kernels; one seed of the published ones: "
+    "tasks, our network": "unexplained; the published network and kernels have one seed: "
     "[variants](#the-task-with-colors)",
 }
 """Part of a cell's name -> the experiment behind the difference."""

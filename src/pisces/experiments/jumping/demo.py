@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pisces.errors import UserError
 from pisces.experiments.jumping.config import JumpingConfig
 from pisces.experiments.jumping.experiment import Jumping
+from pisces.metrics.exact.workers import usable_cores
 from pisces.runs.job import Job
 from pisces.runs.progress import Progress
 from pisces.runs.sweep import SweepState, sweep
@@ -17,7 +17,7 @@ from pisces.runs.sweep import SweepState, sweep
 METHODS, PRESET = ("randconv", "randconv+pse"), "quick"
 MOST_SEEDS = 5
 NOTE = (
-    "{seeds} per method {are} an illustration, not evidence: single runs differ by 20 points. The runs are shorter "
+    "{seeds} per method {are} an illustration, not evidence: single runs differ widely. The runs are shorter "
     "than the paper's. The documentation's tables average over many seeds of full length. Each method has the learning "
     "rate that the paper chose for it."
 )
@@ -25,7 +25,7 @@ NOTE = (
 
 def default_seeds() -> int:
     """Returns how many runs of each method fit into the time of one: two cores train one run of each."""
-    return max(1, min(MOST_SEEDS, len(os.sched_getaffinity(0)) // len(METHODS)))
+    return max(1, min(MOST_SEEDS, usable_cores() // len(METHODS)))
 
 
 def demo_configs(seed: int, seeds: int, preset: str = PRESET) -> list[JumpingConfig]:
@@ -60,7 +60,7 @@ def run_demo(
             if report is not None and progress is not None:
                 report(index, progress)
 
-    workers = max(len(METHODS), min(len(jobs), len(os.sched_getaffinity(0))))
+    workers = max(len(METHODS), min(len(jobs), usable_cores()))
     state = sweep(jobs, out, workers, report=show)
     for path in state.failed.values():
         raise UserError(f"a run of the demo failed; see {path}")

@@ -8,10 +8,8 @@ from functools import partial
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import torch
 from gymnasium import spaces
-from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
@@ -26,6 +24,7 @@ from pisces.experiments.minigrid.evaluation import solved_shares
 from pisces.experiments.minigrid.mdp import solve_level
 from pisces.experiments.minigrid.ppo_settings import PPOSettings
 from pisces.experiments.minigrid.tasks import Task, training_tasks
+from pisces.integrations.observations import greedy_actions
 from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback, SimilaritySettings
 from pisces.pairs import TrajectoryPairs
 from pisces.runs.progress import Listener, Progress
@@ -95,11 +94,6 @@ def make_agent(config: MiniGridConfig) -> tuple[PPO, list[BaseCallback]]:
         seed=config.seed,
     )
     return model, [PolicySimilarityCallback(_make_pairs(config, settings, tasks), similarity)]
-
-
-def greedy_actions(model: PPO, frames: NDArray[np.uint8]) -> NDArray[Any]:
-    """Returns the greedy actions [n] of frames [n, H, W, 3]."""
-    return np.asarray(model.predict(frames, deterministic=True)[0])
 
 
 def _make_env(config: MiniGridConfig, task: Task) -> LevelEnv:

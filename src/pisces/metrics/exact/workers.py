@@ -24,7 +24,7 @@ class Workers:
     def __init__(self, threads: int | None, chunk: int) -> None:
         if threads is not None and threads < 1:
             raise UserError(f"expected at least 1 thread, got {threads}")
-        self._threads = threads or min(8, _cores())
+        self._threads = threads or min(8, usable_cores())
         self._chunk = chunk
         self._stopped = threading.Event()
         self._pool: ThreadPoolExecutor | None = None
@@ -55,6 +55,6 @@ class Workers:
         return list(self._pool.map(work, items))
 
 
-def _cores() -> int:
-    # The cores that this process may use; macOS does not say.
+def usable_cores() -> int:
+    """The number of cores that this process may use; of all cores where the system does not say, as on macOS."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""The metric of epsilon-suboptimal policies, for docs/reproduction.md: ``python studies/jumping_epsilon.py``.
+"""The metric of epsilon-suboptimal policies, for docs/reproduction_details.md: ``python studies/jumping_epsilon.py``.
 
 Two definitions between the optimal episodes of the wide grid's tasks: along the optimal episodes, and with the
 policies' own transitions on the whole MDPs, as Prop. C.3 (arXiv:2101.05265) has it.

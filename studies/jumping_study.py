@@ -141,7 +141,7 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
         Batch(("randconv+pse",), changes={"symmetric": False}),
         # Two directions are added up, so one of them alone is also half the weight; this tells the two apart.
         Batch(("randconv+pse",), changes={"coefficient": 2.5}),
-        # One seed: training is the same bit for bit, as docs/reproduction.md explains.
+        # One seed: training is the same bit for bit, as docs/reproduction_details.md explains.
         Batch(("randconv+pse",), seeds="0", changes={"discount": 0.99}),
     ),
 }

@@ -12,8 +12,8 @@ from pisces.reports.results import StoredRuns, read_runs
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = (
     "README.md",
-    *(f"docs/{name}.md" for name in ("lqr", "distracting", "reproduction", "howto_sb3", "minigrid", "faults")),
-    "docs/metric_aggregation.md",
+    *(f"docs/{name}.md" for name in ("lqr", "distracting", "reproduction", "reproduction_details", "howto_sb3")),
+    *(f"docs/{name}.md" for name in ("minigrid", "faults", "metric_aggregation")),
 )
 
 

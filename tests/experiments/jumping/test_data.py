@@ -180,7 +180,7 @@ def test_evaluator_agrees_with_one_state_at_a_time(method):
     ],
 )
 def test_weights_of_the_loss_are_the_same_for_all_distances_far_above_the_scale(change, same):
-    """What docs/reproduction.md says of suboptimal policies and of the discount."""
+    """What docs/reproduction_details.md says of suboptimal policies and of the discount."""
     trained = []
     for arguments in ({}, change):
         config = make("pse", **arguments)

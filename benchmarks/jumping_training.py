@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from pisces.agents.imitation.agent import ImitationAgent
 from pisces.agents.imitation.encoders import ImageEncoder
@@ -70,6 +71,15 @@ def iteration_seconds(plain: bool, duration: float) -> float:
     return float(np.mean(times)) / RUNS
 
 
+def matrix_gflop(iterations: int = 20) -> float:
+    """What an iteration on distinct patches still multiplies: at the speed of U's product, a bound on its time."""
+    agent = make_agent(0)
+    with FlopCounterMode(display=False) as counter:
+        for _ in range(iterations):
+            agent.train_iteration()
+    return float(counter.get_total_flops()) / iterations / 1e9
+
+
 def evaluation_seconds() -> float:
     torch.set_num_threads(1)
     agent = make_agent(0)
@@ -88,6 +98,8 @@ def main() -> None:
     print(f"iteration with plain convolutions: {iteration_seconds(plain=True, duration=PLAIN_SECONDS) * 1e3:.1f} ms")
     print(f"evaluation of 286 tasks, one thread: {evaluation_seconds() * 1e3:.0f} ms")
     print(f"fast path: {fast / unit:.2f} U")
+    gflop = matrix_gflop()
+    print(f"matrix products of an iteration on distinct patches: {gflop:.2f} GFLOP, {gflop / GFLOP:.2f} U")
 
 
 if __name__ == "__main__":

@@ -66,13 +66,13 @@ class Study:
         from sqlalchemy.exc import SQLAlchemyError  # of a dependency of Optuna
 
         path = self.folder.file(STORAGE)
-        # Optuna answers with the last ones to content that it did not write.
-        damage = (SQLAlchemyError, sqlite3.Error, LookupError, TypeError, ValueError, AssertionError, RuntimeError)
+        # What Optuna raises for content that it did not write.
+        broken = (LookupError, TypeError, ValueError, AssertionError, RuntimeError, self.optuna.exceptions.OptunaError)
         try:
             if path.exists():
                 check_database(path)
             yield
-        except damage as error:
+        except (SQLAlchemyError, sqlite3.Error, *broken) as error:
             raise UserError(f"{str(path)!r} is damaged; delete it to search again, with the finished runs") from error
 
     def _open(self) -> Any:

@@ -124,7 +124,7 @@ def random_walks(states: int = 300, discount: float = 0.9999) -> None:
     line = np.abs(here[:, None] - here[None]) / states
     for name, cost in (("random labels", total_variation(labels, labels)), ("three labels", thirds), ("line", line)):
         tolerance = 1e-6 * cost.max() / (1 - discount)
-        ours, found = cpu(lambda c=cost, t=tolerance: chain_metric(rows, cost=c, discount=discount, tolerance=t))
+        ours, found = cpu(lambda c=cost, t=tolerance: chain_metric(rows, cost=c, discount=discount, tolerance=t), 3)
         print(f"        {name}: {ours:.2f} s, {found.iterations} rounds, error {found.error_bound:.0e} of distances "
               f"up to {found.distance.max():.0f}", flush=True)  # fmt: skip
 

@@ -21,8 +21,6 @@ QUICK_CELLS = 64
 """Transports with at most this many cells, and rows and columns together, are first checked with bit masks."""
 SHARED_FROM = 16
 """Rows and columns from which the first basis keeps shared mass in place; fewer rarely share states."""
-TILE = 8
-"""Number of rows that are mirrored together: the doubles of one cache line."""
 
 
 @numba.njit(cache=True, nogil=True)
@@ -159,81 +157,6 @@ def _price(place, problem, couplings, distance, price, flow):  # type: ignore[no
                 reduced = distance[row, np.uint64(y_next[begin_y + v])] - flow[POTENTIAL, u] - flow[POTENTIAL, rows + v]
                 margin = min(margin, np.inf if (basic >> (u * width + v)) & one else reduced)
     return total, margin
-
-
-@numba.njit(cache=True, nogil=True)
-def relax(span, problem, couplings, distance):  # type: ignore[no-untyped-def]
-    """Runs one Gauss-Seidel sweep over a span (start, stop) of pairs with fixed couplings.
-
-    distance[k] = (cost[k] + discount * sum over other pairs of coupling * distance) / (1 - discount * mass on itself)
-    """
-    first, second, x, y, cost, actions, discount, symmetric, tiled = problem
-    offset, cells, mass, shift, best, _ = couplings
-    (start, stop), (x_pointer, x_next, _), (y_pointer, y_next, _) = span, x, y
-    width, low = np.uint64(distance.shape[1]), np.uint64(shift)
-    mask = (np.uint64(1) << low) - np.uint64(1)
-    flat = distance.reshape(-1)
-    row_start, row, tile = np.empty(widest_row(x_pointer), np.uint64), np.int64(-1), np.int64(-1)
-    for k in range(start, stop):
-        i, j, action = np.int64(first[k]), np.int64(second[k]), np.int64(best[k])
-        x_row, y_row, t = i * actions + action, j * actions + action, k * actions + action
-        kx, y0 = x_pointer[x_row + 1] - x_pointer[x_row], np.uint64(y_pointer[y_row])
-        if tiled and i // TILE != tile:
-            if k > start:
-                _mirror(distance, tile * TILE, (tile + 1) * TILE)
-            tile = i // TILE
-        if x_row != row:
-            row = x_row
-            for r in range(kx):
-                row_start[r] = np.uint64(x_next[x_pointer[x_row] + r]) * width
-        base = np.uint64(offset[t])
-        end = base + np.uint64(kx + y_pointer[y_row + 1] - y_pointer[y_row] - 1)
-        own, mirror = np.uint64(i) * width + np.uint64(j), np.uint64(j) * width + np.uint64(i)
-        if not symmetric:
-            mirror = own
-        total, stay = 0.0, 0.0
-        for e in range(base, end):
-            cell = np.uint64(cells[e])
-            place = row_start[cell >> low] + np.uint64(y_next[y0 + (cell & mask)])
-            if place in (own, mirror):
-                stay += mass[e]
-            else:
-                total += mass[e] * flat[place]
-        value = (cost[t] + discount * total) / (1.0 - discount * stay)
-        flat[own] = value
-        if not tiled:
-            flat[mirror] = value
-    if tiled and stop > start:
-        _mirror(distance, tile * TILE, (tile + 1) * TILE)
-
-
-@numba.njit(cache=True, nogil=True)
-def _mirror(distance, start, stop):  # type: ignore[no-untyped-def]
-    # Copies rows start..stop of the upper triangle into the lower one.
-    for j in range(start + 1, len(distance)):
-        for i in range(start, min(stop, j)):
-            distance[j, i] = distance[i, j]
-
-
-@numba.njit(cache=True, nogil=True)
-def scatter(problem, values, distance):  # type: ignore[no-untyped-def]
-    """Writes the values of all pairs into the matrix."""
-    first, second = problem.first, problem.second
-    for k in range(len(values)):
-        distance[first[k], second[k]] = values[k]
-        if problem.symmetric and not problem.tiled:
-            distance[second[k], first[k]] = values[k]
-    if problem.tiled:
-        for start in range(0, len(distance), TILE):
-            _mirror(distance, start, start + TILE)
-
-
-@numba.njit(cache=True, nogil=True)
-def gather(span, problem, distance, values):  # type: ignore[no-untyped-def]
-    """Reads the values of a span (start, stop) of pairs from the matrix."""
-    first, second = problem.first, problem.second
-    for k in range(span[0], span[1]):
-        values[k] = distance[first[k], second[k]]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -15,11 +15,12 @@ import numpy as np
 
 from pisces.metrics.exact import kernels
 from pisces.metrics.exact.chain import Chain, FloatArray
-from pisces.metrics.exact.factoring import solve_couplings
-from pisces.metrics.exact.mixing import Mixer
 from pisces.metrics.exact.pairs import Pairs
 from pisces.metrics.exact.records import Couplings, Problem, Progress, Round, Solution, check_reachable
 from pisces.metrics.exact.reduction import MASS_UNIT
+from pisces.metrics.exact.relaxation import sweeps
+from pisces.metrics.exact.relaxation.factoring import solve_couplings
+from pisces.metrics.exact.relaxation.mixing import Mixer
 from pisces.metrics.exact.workers import Workers
 
 SHARE_SIZE = 1 << 15
@@ -34,7 +35,7 @@ SWEEPS_UNMIXED = 2
 """Gauss-Seidel sweeps between two exchanges of values if no steps are stored; one otherwise."""
 FACTOR_AFTER = 30
 """Number of steps after which the linear system is factored, if it is small enough."""
-FACTOR_AGAIN = 12
+FACTOR_AGAIN = 4
 """The same, once factors have solved a system."""
 FACTOR_PAIRS = 1 << 18
 """Largest number of pairs for which it is."""
@@ -141,8 +142,8 @@ class Solver:
             self._scatter(matrix)
             for _ in range(self._sweeps):
                 for span in self._workers.chunks(low, high):
-                    kernels.relax(span, self._problem, self._couplings, matrix)
-            kernels.gather((low, high), self._problem, matrix, self._image)
+                    sweeps.relax(span, self._problem, self._couplings, matrix)
+            sweeps.gather((low, high), self._problem, matrix, self._image)
 
         self._mixer.reset()
         for step in itertools.count():
@@ -161,12 +162,12 @@ class Solver:
                 self._mixer.reset()
 
     def _scatter(self, matrix: FloatArray) -> None:
-        kernels.scatter(self._problem, self._values, matrix)
+        sweeps.scatter(self._problem, self._values, matrix)
 
     def matrix(self, values: FloatArray) -> FloatArray:
         """Returns the distances as a matrix; all pairs must be listed."""
         matrix = self._matrices[0]
-        kernels.scatter(self._problem, values, matrix)
+        sweeps.scatter(self._problem, values, matrix)
         return matrix
 
 

@@ -11,12 +11,14 @@ from pisces.cli import main
 from pisces.envs.jumping import JumpingTask
 from pisces.experiments.crossing.config import CrossingConfig
 from pisces.experiments.distracting.config import DistractingConfig
+from pisces.experiments.jumping.config import JumpingConfig
 from pisces.experiments.jumping.data import task_metrics
 from pisces.experiments.jumping.report import figures as result_figures
 from pisces.experiments.jumping.report import task_figures
 from pisces.experiments.jumping.report.embeddings import embed_run, embedding_figure, project, quantize
 from pisces.experiments.lqr.config import LQRConfig
 from pisces.experiments.registry import all_experiments
+from pisces.reports.colors import method_color, method_style
 from pisces.reports.results import read_runs as read_runs_of
 from pisces.reports.statistics import Scores
 from pisces.runs.store import SCHEMA
@@ -320,12 +322,18 @@ def test_the_page_has_none_of_markdowns_marks(tmp_path, write_run):
     assert not any("`" in cell for cell in names)
 
 
-def test_curves_of_many_methods_differ_in_color_or_style(write_run, tmp_path):
-    write_run(tmp_path)
+def test_curves_of_many_methods_differ_in_color_or_style():
+    methods = JumpingConfig.methods
+    styles = [tuple(method_style(methods, method).values()) for method in methods]
+    assert len(set(styles)) == len(methods)
+    assert [color for color, _ in styles] == [method_color(methods, method) for method in methods]
+
+
+def test_a_method_has_the_color_of_the_page_whatever_its_name_in_a_figure(write_run, tmp_path):
+    write_run(tmp_path, "randconv+pse")
     (run,) = read_runs([tmp_path]).runs
-    figure = result_figures.banded_curves({str(n): [run] for n in range(12)}, "test_solved_percent", "wide grid")
-    lines = figure.axes[0].get_lines()
-    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 12
+    (line,) = result_figures.banded_curves({"any name": [run]}, "test_solved_percent", "wide grid").axes[0].get_lines()
+    assert line.get_color() == method_color(JumpingConfig.methods, "randconv+pse")
 
 
 def test_intervals_of_percentages_stay_within_their_bounds(tmp_path):

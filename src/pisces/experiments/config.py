@@ -155,7 +155,12 @@ class Config(ABC):
     @property
     def label(self) -> str:
         """The method, what it trains on and what it overrides, in one line."""
-        return ", ".join(part for part in (self.method, self.where, self.changes_text) if part)
+        return ", ".join(part for part in (self.method, self.where, self.changes_text, self.seed_group) if part)
+
+    @property
+    def seed_group(self) -> str:
+        """What the seed is for, if not for results; statistics are over seeds of one group."""
+        return ""
 
     @property
     def changes_text(self) -> str:

@@ -11,6 +11,17 @@ PALETTE = (
 """Every color has a contrast of at least 3:1 against the light and the dark background of the page."""
 
 
+LINE_STYLES = ("-", "--", ":")
+"""Lines of methods that share a color, because there are more methods than colors."""
+
+
+def method_style(methods: Sequence[str], method: str) -> dict[str, str]:
+    """Returns color and line style of a method in figures; the color is that of pages."""
+    place = methods.index(method) if method in methods else len(methods)
+    style = LINE_STYLES[place // len(PALETTE) % len(LINE_STYLES)]
+    return {"color": method_color(methods, method), "linestyle": style}
+
+
 def method_color(methods: Sequence[str], method: str) -> str:
     """Returns the color of a method: its place in the experiment's list of methods decides."""
     place = methods.index(method) if method in methods else len(methods)

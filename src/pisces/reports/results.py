@@ -124,10 +124,13 @@ class StoredRuns:
         return {name: self.of(name) for name in dict.fromkeys(run.experiment.name for run in self.runs)}
 
     def by_setting(self) -> list[list[StoredRun]]:
-        """Returns runs that differ in their seeds alone together, in the order of their experiments."""
-        groups: dict[tuple[str, str], list[StoredRun]] = {}
+        """Returns runs that differ in their seeds alone together, in the order of their experiments.
+
+        Seeds that settings were chosen on are apart from those that results are reported on.
+        """
+        groups: dict[tuple[str, str, str], list[StoredRun]] = {}
         for run in self.runs:
-            groups.setdefault((run.experiment.name, run.setting), []).append(run)
+            groups.setdefault((run.experiment.name, run.setting, run.config.seed_group), []).append(run)
         names = list(self.by_experiment())
 
         def place(group: list[StoredRun]) -> tuple[Any, ...]:

@@ -1,13 +1,16 @@
+import json
+
 import pytest
 from stored_runs import lqr_config, lqr_runs
 
-from pisces.experiments.lqr.config import FIRST_TUNING_SEED, METHODS, SIZES
+from pisces.experiments.lqr.config import FIRST_TUNING_SEED, METHODS, SIZES, LQRConfig
 from pisces.experiments.lqr.experiment import LQR
 from pisces.experiments.lqr.figures import error_bars, weight_columns
 from pisces.experiments.lqr.tables import seeds_by_cell, summary_table
-from pisces.experiments.registry import all_experiments
+from pisces.experiments.registry import all_experiments, experiment
+from pisces.reports.page.explorer import page_data
 from pisces.reports.results import read_runs
-from pisces.runs.store import RunFolder
+from pisces.runs.store import SCHEMA, RunFolder
 
 
 @pytest.fixture
@@ -87,3 +90,19 @@ def test_unstable_seeds_are_named_and_left_out(tmp_path):
     found = read_runs([tmp_path], all_experiments())
     assert [run.config.seed for run in found.runs] == [1]
     assert "seed 0 is unstable in the unseen environment" in found.skipped[0]
+
+
+def test_seeds_for_tuning_are_apart_from_those_of_the_study(tmp_path):
+    for seed, error in ((0, 0.5), (1000, 99.0)):
+        config = LQRConfig.make("psm", "paper", seed=seed)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        result = {"experiment": "lqr", "schema": SCHEMA, "config": config.as_dict()}
+        (folder / "result.json").write_text(json.dumps({**result, "runs": [{"seed": seed, "error": error}]}))
+    found = read_runs([tmp_path], {"lqr": experiment("lqr")})
+    assert [[run.config.seed for run in group] for group in found.by_setting()] == [[0], [1000]]
+    settings = page_data(found, (), {})["settings"]
+    assert [(one["summary"]["mean"], one["changes"], one["own"]) for one in settings] == [
+        (0.5, "", True),
+        (99.0, "tuning seeds", False),
+    ]

@@ -8,9 +8,10 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from pisces.envs.distracting.tasks import PAPER_TASKS
-from pisces.experiments.distracting.paper import DISTRACTING
+from pisces.experiments.distracting.config import DistractingConfig
 from pisces.experiments.distracting.tables import NAMES, Source, by_cell
-from pisces.reports.figures import LINE_COLORS, curve_matrix, plain_axes, plain_text
+from pisces.reports.colors import method_color
+from pisces.reports.figures import curve_matrix, plain_axes, plain_text
 from pisces.reports.results import StoredRun
 
 COLUMNS = 3
@@ -42,14 +43,12 @@ def learning_curves(groups: Mapping[Source, Sequence[StoredRun]], scene: str) ->
 
 
 def _draw_curves(axes: Any, source: Source, runs: Sequence[StoredRun]) -> None:
-    place = (
-        list(DISTRACTING).index((source[2], source[3])) if (source[2], source[3]) in DISTRACTING else len(DISTRACTING)
-    )
+    color = method_color(DistractingConfig.methods, source[3])
+    marker = "." if source[2] == "random" else "x"
     name = f"{NAMES.get(source[3], source[3])}{'' if source[2] == 'random' else ', ' + source[2]} (n={len(runs)})"
     for value, style, label in (("test_return", "-", plain_text(name)), ("train_return", "--", None)):
         steps, returns = curve_matrix(runs, value, "step")
-        color = LINE_COLORS[place % len(LINE_COLORS)]
-        axes.plot(steps, returns.mean(axis=0), style, color=color, label=label, marker=".", markersize=4)
+        axes.plot(steps, returns.mean(axis=0), style, color=color, label=label, marker=marker, markersize=4)
         if value == "test_return":
             axes.fill_between(steps, returns.min(axis=0), returns.max(axis=0), color=color, alpha=0.2, linewidth=0)
 

@@ -74,6 +74,11 @@ class LQRConfig(Config):
         return f"{self.distractors} distractors"
 
     @property
+    def seed_group(self) -> str:
+        """Whether the seed is one that settings were chosen on."""
+        return "tuning seeds" if self.seed >= FIRST_TUNING_SEED else ""
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds."""
         return tuple(range(self.seed, self.seed + self.n_seeds))

@@ -9,10 +9,10 @@ from statistics import mean
 import numpy as np
 from matplotlib.figure import Figure
 
-from pisces.experiments.lqr.config import SIZES
+from pisces.experiments.lqr.config import SIZES, LQRConfig
 from pisces.experiments.lqr.paper import LQR
 from pisces.experiments.lqr.tables import errors_of, seeds_by_cell
-from pisces.reports.figures import LINE_COLORS
+from pisces.reports.colors import method_color
 from pisces.reports.results import StoredRun
 from pisces.reports.statistics import mean_interval
 
@@ -40,9 +40,8 @@ def error_bars(runs: Iterable[StoredRun]) -> Figure:
         errors = [errors_of(cells.get((method, size), [])) for size in SIZES]
         means = [mean(values) if values else np.nan for values in errors]
         reach = [_reach(values) for values in errors]
-        axes.bar(
-            places, means, 0.9 * width, yerr=np.transpose(reach), color=LINE_COLORS[index], label=method, capsize=3
-        )
+        color = method_color(LQRConfig.methods, method)
+        axes.bar(places, means, 0.9 * width, yerr=np.transpose(reach), color=color, label=method, capsize=3)
         paper = [published[size].mean for size in SIZES]
         axes.hlines(paper, places - width / 2, places + width / 2, color="black", linewidth=1.2, zorder=3)
     axes.plot([], [], color="black", linewidth=1.2, label="paper")

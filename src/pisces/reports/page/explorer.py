@@ -109,7 +109,7 @@ def _packed_setting(group: Sequence[StoredRun]) -> dict[str, Any]:
         "name": run.experiment.method_names.get(config.method, config.method),
         "color": method_color(config.methods, config.method),
         "where": config.where,
-        "changes": config.changes_text,
+        "changes": ", ".join(filter(None, (config.changes_text, config.seed_group))),
         "own": run.experiment.cell(config) is not None and not config.changes,
         "experiment": run.experiment.name,
         "measure": measure.label,

@@ -7,19 +7,22 @@ from textwrap import fill
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from pisces.experiments.jumping.config import JumpingConfig
 from pisces.experiments.jumping.paper import JUMPING_COLORS
 from pisces.experiments.jumping.report.tables import in_order
 from pisces.experiments.jumping.report.tiles import draw_tiles, draw_training, solved_tiles
-from pisces.reports.figures import LINE_COLORS, curve_matrix, plain_axes, plain_text
+from pisces.reports.colors import PALETTE, method_color, method_style
+from pisces.reports.figures import curve_matrix, plain_axes, plain_text
 from pisces.reports.results import StoredRun
 from pisces.reports.statistics import Scores, performance_profile, summarize
 from pisces.reports.tables import percent_interval
 
 FloatArray = NDArray[np.float64]
-LINE_STYLES = ("-", "--", ":")
-"""A curve that finds all colors taken has the next of these."""
+HATCHES = ("", "////")
+"""Fill of bars of one method, one for each network."""
 
 
 def share_grid(runs: Sequence[StoredRun], title: str, color: str) -> Figure:
@@ -49,14 +52,13 @@ def banded_curves(groups: Mapping[str, Sequence[StoredRun]], value: str, title: 
     """Draws the median over runs during training, with a band from the 25th to the 75th percentile (App. F)."""
     figure = Figure(figsize=(8.6, 3.4), layout="constrained")
     axes = figure.subplots()
-    for number, (name, runs) in enumerate(groups.items()):
-        turn, place = divmod(number, len(LINE_COLORS))
-        color, style = LINE_COLORS[place], LINE_STYLES[turn % len(LINE_STYLES)]
+    for name, runs in groups.items():
+        style = method_style(JumpingConfig.methods, runs[0].config.method)
         iterations, rows = curve_matrix(runs, value)
         low, middle, high = np.percentile(rows, [25, 50, 75], axis=0)
-        axes.fill_between(iterations, low, high, color=color, alpha=0.2, linewidth=0)
+        axes.fill_between(iterations, low, high, color=style["color"], alpha=0.2, linewidth=0)
         label = plain_text(f"{name} (n={len(rows)})")
-        axes.plot(iterations, middle, color=color, linestyle=style, marker=".", label=label)
+        axes.plot(iterations, middle, marker=".", label=label, **style)
     axes.set_ylim(0, 100)
     axes.set_xlabel("iteration")
     axes.set_ylabel("unseen tasks solved (%)")
@@ -70,11 +72,11 @@ def epsilon_curve(scores: Mapping[tuple[str, float], Sequence[float]]) -> Figure
     """Draws unseen tasks solved over the suboptimality of the metric's policies; bars are one standard deviation."""
     figure = Figure(figsize=(4.6, 3.2), layout="constrained")
     axes = figure.subplots()
-    for number, method in enumerate(sorted({method for method, _ in scores})):
+    for method in sorted({method for method, _ in scores}):
         points = sorted(epsilon for name, epsilon in scores if name == method)
         summaries = [summarize(scores[method, epsilon]) for epsilon in points]
         bars = np.nan_to_num([summary.deviation for summary in summaries])
-        color = LINE_COLORS[(number + 1) % len(LINE_COLORS)]
+        color = method_color(JumpingConfig.methods, method)
         counts = sorted({summary.count for summary in summaries})
         label = f"{method} (n={counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''})"
         means = [summary.mean for summary in summaries]
@@ -91,17 +93,20 @@ def color_bars(series: Mapping[str, Mapping[str, Sequence[float]]], names: Mappi
     """Draws unseen red tasks solved, with 99 % intervals of the mean; a line marks the paper's mean.
 
     Args:
-        series: bars of one color by their name: method -> one number per run.
+        series: bars of one fill by their name: method -> one number per run.
         names: what the figure calls the methods.
     """
     methods = list(dict.fromkeys(method for scores in series.values() for method in scores))
     width = 0.8 / len(series)
     figure = Figure(figsize=(max(5.2, 1.5 * len(methods)), 3.2), layout="constrained")
-    axes = figure.subplots()
+    axes, fills = figure.subplots(), []
     for number, (name, scores) in enumerate(series.items()):
         places = [methods.index(method) + (number - (len(series) - 1) / 2) * width for method in scores]
         means = [summarize(values).mean for values in scores.values()]
-        axes.bar(places, means, color=LINE_COLORS[number + 1], width=0.9 * width, label=plain_text(name))
+        colors = [method_color(JumpingConfig.methods, method) for method in scores]
+        hatch = HATCHES[number % len(HATCHES)]
+        axes.bar(places, means, color=colors, width=0.9 * width, hatch=hatch, edgecolor="white")
+        fills.append(Patch(facecolor=PALETTE[0], hatch=hatch, edgecolor="white", label=plain_text(name)))
         for place, mean, values in zip(places, means, scores.values(), strict=True):
             axes.text(place, 1, f"n={len(values)}", ha="center", va="bottom", fontsize=7, color="white")
             interval = percent_interval(values, 0.99)
@@ -111,13 +116,15 @@ def color_bars(series: Mapping[str, Mapping[str, Sequence[float]]], names: Mappi
     published = {place: JUMPING_COLORS[m]["red"].mean for place, m in enumerate(methods) if m in JUMPING_COLORS}
     if published:
         left, right = ([place + side for place in published] for side in (-0.45, 0.45))
-        axes.hlines(list(published.values()), left, right, color="#c0392b", linestyle=":", label="the paper")
+        fills.append(
+            axes.hlines(list(published.values()), left, right, color="#222222", linestyle=":", label="the paper")
+        )
     axes.set_xticks(
         range(len(methods)), [plain_text(fill(names.get(method, method), 18)) for method in methods], fontsize=8
     )
     axes.set_ylabel("unseen red tasks solved (%)")
     axes.set_ylim(0, 105)
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(handles=fills, frameon=False, fontsize=8)
     plain_axes(axes)
     return figure
 
@@ -126,11 +133,11 @@ def profiles(scores: Mapping[str, Scores]) -> Figure:
     """Draws which share of the runs solves more than each percentage of unseen tasks, with 95 % bands."""
     figure = Figure(figsize=(5.2, 3.2), layout="constrained")
     axes = figure.subplots()
-    for number, (method, runs) in enumerate(scores.items()):
+    for method, runs in scores.items():
         profile = performance_profile(runs, np.linspace(0, 100, 101))
-        color = LINE_COLORS[number % len(LINE_COLORS)]
-        axes.fill_between(profile.thresholds, profile.low, profile.high, color=color, alpha=0.2, linewidth=0)
-        axes.plot(profile.thresholds, profile.share, color=color, label=plain_text(method))
+        style = method_style(JumpingConfig.methods, method)
+        axes.fill_between(profile.thresholds, profile.low, profile.high, color=style["color"], alpha=0.2, linewidth=0)
+        axes.plot(profile.thresholds, profile.share, label=plain_text(method), **style)
     axes.set_xlabel("unseen tasks solved (%)")
     axes.set_ylabel("share of runs above")
     axes.legend(frameon=False, fontsize=8)

@@ -95,13 +95,13 @@ def _row(gain: Gain) -> tuple[str | Cell, ...]:
 
 
 def _average(gains: Sequence[Gain]) -> str | None:
-    """Mean over tasks of the differences in percent of the paper's DrQ, with its interval."""
+    """Mean over tasks of the differences in percent of the paper's DrQ, with its interval; None for fewer than two tasks."""
     percent = {
         gain.task: tuple(100 * value / DISTRACTING["random", "drq"][gain.task].mean for value in gain.differences())
         for gain in gains
         if gain.task in PAPER_TASKS and len(gain.pairs) > 1
     }
-    if not percent:
+    if len(percent) < 2:
         return None
     scores = Scores(percent)
     interval = bootstrap_interval(scores, mean)

@@ -23,7 +23,7 @@ from pisces.metrics.exact.metrics import (
 )
 from pisces.metrics.exact.problem import MetricResult
 from pisces.metrics.exact.transport import Transport, optimal_transport
-from pisces.metrics.mdp.enumeration import EnumeratedMDP
+from pisces.metrics.mdp.enumeration import EnumeratedMDP, SampledMDP
 from pisces.metrics.mdp.estimation import EstimatedMDP
 from pisces.metrics.mdp.finite_mdp import FiniteMDP
 from pisces.metrics.mdp.planning import Plan, optimal_policy, policy_iteration, policy_values
@@ -56,6 +56,7 @@ __all__ = [
     "MetricResult",
     "Neighbors",
     "Plan",
+    "SampledMDP",
     "SamplingError",
     "StateAggregation",
     "StateMatches",

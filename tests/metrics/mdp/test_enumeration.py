@@ -57,6 +57,62 @@ def test_search_agrees_with_the_table(name):
     np.testing.assert_allclose(between[np.arange(len(states)), states], 0, atol=1e-5)
 
 
+def put_back(environment, observation):
+    environment.unwrapped.s = int(observation)
+
+
+class Uncopyable(Walk):
+    """A walk with something that cannot be copied, as a simulator may have."""
+
+    def __deepcopy__(self, memo):
+        raise TypeError("cannot copy a simulator")
+
+
+def test_environments_that_cannot_be_copied_are_restored():
+    def restore(environment, observation):
+        environment.unwrapped.place = int(observation["place"][0])
+
+    with pytest.raises(UserError, match=r"cannot be copied \(cannot copy a simulator\); pass restore"):
+        FiniteMDP.enumerate(Uncopyable())
+    found, copied = FiniteMDP.enumerate(Uncopyable(), restore=restore), FiniteMDP.enumerate(Walk())
+    np.testing.assert_array_equal(found.transitions.toarray(), copied.transitions.toarray())
+    np.testing.assert_array_equal(found.rewards, copied.rewards)
+    with pytest.raises(UserError, match="must be deterministic"):
+        FiniteMDP.enumerate(Uncopyable(noise=True), restore=restore)
+
+
+@pytest.mark.parametrize("restore", [None, put_back])
+def test_random_environments_are_sampled(restore):
+    environment = gymnasium.make("FrozenLake-v1", is_slippery=True)
+    exact, found = (
+        FiniteMDP.from_gymnasium(environment),
+        FiniteMDP.enumerate_random(environment, 60, restore=restore),
+    )
+    assert found.observations[-1] is None
+    states = np.array([int(seen) for seen in found.observations[:-1]])
+    holes = [state for state in range(16) if state not in states]  # all terminal states are one in what was found
+    assert holes == [5, 7, 11, 12, 15]
+    assert (found.counts[:-1] == 60).all()
+    table, estimate = exact.transitions.toarray().reshape(16, 4, 16), found.transitions.toarray().reshape(12, 4, 12)
+    truth = np.concatenate([table[states][:, :, states], table[states][:, :, holes].sum(axis=2)[..., None]], axis=2)
+    assert (0.5 * np.abs(estimate[:-1] - truth).sum(axis=2) <= found.transition_radii(0.99)[:-1]).all()
+    assert 0 < np.abs(estimate[:-1] - truth).max() < 0.3
+    again = FiniteMDP.enumerate_random(environment, 60, restore=restore)
+    np.testing.assert_array_equal(again.transitions.toarray(), found.transitions.toarray())
+
+
+def test_sampling_a_deterministic_environment_is_exact():
+    exact, found = FiniteMDP.enumerate(Walk()), FiniteMDP.enumerate_random(Walk(), 3)
+    np.testing.assert_array_equal(found.transitions.toarray(), exact.transitions.toarray())
+    np.testing.assert_array_equal(found.rewards, exact.rewards)
+    assert found.index == exact.index
+    assert found.counts.tolist() == [[3, 3]] * 4 + [[0, 0]]
+    assert not found.unseen.any()
+    assert bisimulation_metric(found, discount=0.9).sampling is not None
+    parity = FiniteMDP.enumerate_random(Walk(growing=True), 2, key=lambda seen: int(seen["place"][0]) % 3)
+    assert len(parity.observations) == parity.n_states == 3
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -67,6 +123,11 @@ def test_search_agrees_with_the_table(name):
         (lambda: FiniteMDP.enumerate(Walk(), key=3), "key must be a function"),
         (lambda: FiniteMDP.enumerate(Walk(), key=lambda seen: [1]), "something hashable"),
         (lambda: FiniteMDP.enumerate(Walk(), max_states=0), "max_states must be"),
+        (lambda: FiniteMDP.enumerate(Walk(), restore=3), "restore must be a function"),
+        (lambda: FiniteMDP.enumerate(Walk(noise=True)), "use enumerate_random"),
+        (lambda: FiniteMDP.enumerate_random(Walk(), 0), "samples must be an integer >= 1, got 0"),
+        (lambda: FiniteMDP.enumerate_random(Walk(), 1.5), "samples must be"),
+        (lambda: FiniteMDP.enumerate_random(Walk(growing=True), 2, max_states=20), "more than 20 states"),
     ],
 )
 def test_bad_input(call, words):

@@ -19,7 +19,7 @@ from pisces.metrics.mdp.sources import arrays_from_table, table_of
 from pisces.validation import as_array, as_reals, check_probabilities, load_arrays
 
 if TYPE_CHECKING:
-    from pisces.metrics.mdp.enumeration import EnumeratedMDP
+    from pisces.metrics.mdp.enumeration import EnumeratedMDP, SampledMDP
     from pisces.metrics.mdp.estimation import EstimatedMDP
 
 FloatArray = NDArray[np.float64]
@@ -150,12 +150,14 @@ class FiniteMDP:
         *,
         max_states: int = 10_000,
         seed: int | None = 0,
+        restore: Callable[[Any, Any], Any] | None = None,
     ) -> EnumeratedMDP:
         """Builds the MDP of a deterministic Gymnasium environment with discrete actions by search.
 
         Every action is taken in a copy of the environment (`copy.deepcopy`) in every state found, breadth first. A
         transition that terminates leads to one terminal state, the last; truncation (a time limit) is ignored. Each
-        action is taken twice, with different random numbers: if the outcomes differ, the environment is refused.
+        action is taken twice, with different random numbers (`np_random`): if the outcomes differ, the environment is
+        refused.
 
         Args:
             environment: the environment; it is reset.
@@ -163,10 +165,32 @@ class FiniteMDP:
                 whole observation.
             max_states: number of states at which to give up.
             seed: seed of the reset.
+            restore: function of (environment, observation) that puts the environment into the state in which the
+                observation was seen, for environments that cannot be copied or are slow to copy.
         """
         from pisces.metrics.mdp.enumeration import enumerate_states
 
-        return enumerate_states(environment, key, max_states, seed)
+        return enumerate_states(environment, key, max_states, seed, restore)
+
+    @classmethod
+    def enumerate_random(
+        cls,
+        environment: Any,
+        samples: int,
+        key: Callable[[Any], Hashable] | None = None,
+        *,
+        max_states: int = 10_000,
+        seed: int | None = 0,
+        restore: Callable[[Any, Any], Any] | None = None,
+    ) -> SampledMDP:
+        """Estimates the MDP of a random Gymnasium environment by search, sampling every action in every state found.
+
+        As `enumerate`, but each action is taken `samples` times with new random numbers (`np_random`), and the result
+        keeps the counts, as that of `from_samples` does. Outcomes that no sample shows are missing.
+        """
+        from pisces.metrics.mdp.enumeration import sample_states
+
+        return sample_states(environment, samples, key, max_states, seed, restore)
 
     @classmethod
     def from_samples(

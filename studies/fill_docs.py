@@ -24,7 +24,7 @@ from jumping_shift_pse import shift_table
 from jumping_tables import SECTIONS
 from lqr_curves import ipo_table
 from lqr_tables import ablation_table, moments_table, sparsity_table
-from metric_examples import aggregation_table
+from metric_examples import aggregation_table, benchmark_cases
 from pisces.experiments.crossing.tables import crossing_table
 from pisces.experiments.distracting.tables import alignment_markdown, distracting_markdown, plain_markdown
 from pisces.experiments.jumping.report.tables import cell_of, summary_table
@@ -62,6 +62,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
 MEASURED: Mapping[str, Callable[[Path], str]] = {
     "distracting-gradients": gradient_table,
     "aggregation": aggregation_table,
+    "markov_cases": benchmark_cases,
     "lqr_ipo": ipo_table,
     "lqr_moments": moments_table,
     "jumping_colors_tuned": tuned_table,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ import tyro
 from matplotlib.figure import Figure
 
 import pisces.envs  # noqa: F401 (registers the environments)
+from pisces.envs.minigrid import LevelEnv
+from pisces.experiments.jumping.mdp import jumping_mdp
 from pisces.metrics import (
     FiniteMDP,
     StateAggregation,
@@ -36,21 +38,46 @@ from pisces.trajectories import Trajectory
 FILE = "metrics/aggregation.json"
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 DISCOUNT = 0.9
-CASES: Mapping[str, tuple[Mapping[str, Any], Sequence[tuple[str, float]]]] = {
+POSITIONS, HEIGHTS = range(20, 46), 11
+"""Obstacle positions of the jumping task's 286 tasks, and the number of floor heights."""
+
+
+def table(name: str, **options: Any) -> FiniteMDP:
+    """The MDP of a toy-text environment."""
+    return FiniteMDP.from_gymnasium(gymnasium.make(name, **options))
+
+
+def jumping_tasks(heights: int) -> FiniteMDP:
+    """The tasks of the jumping family side by side in one MDP; the floor's height is part of the state."""
+    tasks = [jumping_mdp(position).mdp for position in POSITIONS for _ in range(heights)]
+    rows = scipy.sparse.block_diag([task.transitions for task in tasks], format="csr")
+    return FiniteMDP(rows, np.vstack([task.rewards for task in tasks]))
+
+
+CASES: Mapping[str, tuple[Callable[[], FiniteMDP], Sequence[tuple[str, float]]]] = {
+    "Jumping, 286 tasks": (lambda: jumping_tasks(HEIGHTS), [("bisimulation", 0), ("policy-similarity", 0)]),
+    "Jumping, 26 tasks with one floor height": (
+        lambda: jumping_tasks(1),
+        [("bisimulation", 0), ("policy-similarity", 0)],
+    ),
+    "FourRooms (MiniGrid)": (
+        lambda: FiniteMDP.enumerate(LevelEnv("rooms", 0, observation="state")),
+        [("bisimulation", 0), ("bisimulation", 0.05), ("policy-similarity", 0), ("policy-similarity", 0.5)],
+    ),
     "FrozenLake 8x8": (
-        {"id": "FrozenLake-v1", "map_name": "8x8"},
+        lambda: table("FrozenLake-v1", map_name="8x8"),
         [("bisimulation", epsilon) for epsilon in (0, 0.001, 0.01, 0.05)]
         + [("policy-similarity", 0), ("policy-similarity", 2)],
     ),
-    "Taxi": ({"id": "Taxi-v4"}, [("bisimulation", 0), ("policy-similarity", 0), ("policy-similarity", 0.5)]),
+    "Taxi": (lambda: table("Taxi-v4"), [("bisimulation", 0), ("policy-similarity", 0), ("policy-similarity", 0.5)]),
 }
 
 
 def measure() -> list[dict[str, Any]]:
     """Aggregates the states of known problems; returns classes, value losses and their bounds."""
     found = []
-    for name, (options, settings) in CASES.items():
-        mdp = FiniteMDP.from_gymnasium(gymnasium.make(**options))
+    for name, (make, settings) in CASES.items():
+        mdp = make()
         values = policy_iteration(mdp, DISCOUNT).values
         for metric, epsilon in settings:
             fitted = StateAggregation(metric, epsilon=epsilon, discount=DISCOUNT).fit(mdp)  # type: ignore[arg-type]
@@ -77,16 +104,26 @@ def aggregation_table(root: Path) -> str:
         low, high = (f"{value:.2f}" for value in row["values"])
         loss = "0" if row["loss"] < 1e-9 else f"{row['loss']:.2g}"
         cells = (row["problem"], f"{low} to {high}", row["metric"], f"{row['epsilon']:g}", str(row["states"]))
-        rows.append(f"| {' | '.join(cells)} | {row['classes']} | {loss} | {row['bound']:.2g} |")
+        bound = "0" if row["bound"] < 1e-9 else f"{row['bound']:.2g}"
+        rows.append(f"| {' | '.join(cells)} | {row['classes']} | {loss} | {bound} |")
     return "\n".join(rows) + "\n"
 
 
+def benchmark_cases(root: Path) -> str:
+    """The part of the metrics' benchmark beyond sparse random chains, as it was printed."""
+    lines = (root / "benchmarks/markov_metrics.txt").read_text().splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("(e) "))
+    end = next((number for number in range(start + 1, len(lines)) if not lines[number].startswith(" ")), len(lines))
+    return "\n".join(["```text", *(line.removeprefix("    ") for line in lines[start:end]), "```"]) + "\n"
+
+
 def aggregation() -> None:
-    """Writes the measured aggregations, and draws the classes of FrozenLake."""
+    """Writes the measured aggregations, and draws the classes of FrozenLake and of the jumping task."""
     root = Path(__file__).parents[1] / "results"
     (root / FILE).parent.mkdir(parents=True, exist_ok=True)
     write_atomically(root / FILE, json.dumps(measure(), indent=1) + "\n")
-    mdp = FiniteMDP.from_gymnasium(gymnasium.make("FrozenLake-v1", map_name="8x8"))
+    draw_jumping_classes()
+    mdp = table("FrozenLake-v1", map_name="8x8")
     figure = Figure(figsize=(9, 3.3), layout="constrained")
     for axes, epsilon in zip(figure.subplots(1, 3), (0, 0.01, 0.05), strict=True):
         labels = StateAggregation(epsilon=epsilon, discount=DISCOUNT).fit_transform(mdp)
@@ -96,6 +133,25 @@ def aggregation() -> None:
         axes.set_title(f"ε = {epsilon:g}: {labels.max() + 1} classes", fontsize=10)
         axes.set_axis_off()
     figure.savefig(IMAGES / "aggregation.png", dpi=110)
+
+
+def draw_jumping_classes() -> None:
+    """Draws the classes of the jumping task's states on the floor, by the agent's and the obstacle's position."""
+    tasks, mdp = [jumping_mdp(position) for position in POSITIONS], jumping_tasks(1)
+    starts = np.cumsum([0, *(task.mdp.n_states for task in tasks)])
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for axes, metric in zip(figure.subplots(1, 2), ("bisimulation", "policy-similarity"), strict=True):
+        fitted = StateAggregation(metric, epsilon=0, discount=DISCOUNT).fit(mdp)  # type: ignore[arg-type]
+        grid = np.full((len(tasks), max(len(task.floor) for task in tasks)), np.nan)
+        for row, task in enumerate(tasks):
+            grid[row, : len(task.floor)] = fitted.labels_[starts[row] + task.floor]
+        shown = np.unique(grid[~np.isnan(grid)])
+        colors = np.where(np.isnan(grid), np.nan, np.searchsorted(shown, grid) * 7 % len(shown))
+        axes.imshow(colors, cmap="turbo", interpolation="nearest", aspect="auto", extent=(0, grid.shape[1], 46, 20))
+        axes.set_title(f"{metric}: {len(shown)} classes here, {len(fitted.representatives_)} in all", fontsize=10)
+        axes.set_xlabel("agent's position")
+        axes.set_ylabel("obstacle's position")
+    figure.savefig(IMAGES / "aggregation_jumping.png", dpi=110)
 
 
 def chains() -> None:

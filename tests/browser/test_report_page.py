@@ -1,23 +1,30 @@
 """Everything that one can do on the report's page, in headless Chromium: `make test-browser`."""
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_frames
+from pisces.cli import main
+from pisces.envs.jumping import JumpingEnv, JumpingTask, optimal_actions, optimal_frames
 from pisces.experiments.distracting.config import DistractingConfig
 from pisces.experiments.jumping.config import JumpingConfig
 from pisces.experiments.jumping.data import task_metrics
 from pisces.experiments.jumping.mdp import episode_bisimulation
 from pisces.experiments.jumping.report.diagnosis import diagnose_run
 from pisces.experiments.lqr.config import LQRConfig
+from pisces.experiments.minigrid.config import MiniGridConfig
+from pisces.experiments.minigrid.mdp import solve_level
+from pisces.experiments.minigrid.page import path
+from pisces.experiments.minigrid.tasks import unseen_tasks
 from pisces.experiments.registry import all_experiments
 from pisces.reports.report import write_report as write_report_of
 from pisces.reports.results import read_runs as read_runs_of
 from pisces.runs.store import SCHEMA
+from pisces.trajectories import Trajectory
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 EVIL = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
@@ -50,7 +57,7 @@ def root(tmp_path_factory, write_run):
         write_run(folder, "randconv", seed, 0.2 + 0.3 * seed)
     write_run(folder, "randconv+pse", 0, 0.9, checkpoint=True)
     write_run(folder, "randconv+pse", 1, 0.95)
-    write_run(folder, "randconv", grid="narrow")
+    write_run(folder, "randconv", grid="narrow", checkpoint=True)
     write_run(folder, "pse", colors=True)
     write_result(folder / "linear", LQRConfig.make("psm", "paper"), runs=[{"seed": 0, "error": 0.25}])
     write_run(folder, "dropout+l2")
@@ -391,11 +398,25 @@ def test_metric_matrix_tells_of_two_states(page, title, metric):
         matrix.hover(position={"x": (j + 0.5) / 56 * box["width"], "y": (i + 0.5) / 56 * box["height"]})
         text = page.locator("#pair").inner_text()
         assert float(text.split()[1].rstrip(".")) == pytest.approx(expected[i, j], abs=0.06)
-        assert ("Positive pair: yes" in text) == (expected[i].argmin() == j)
+        assert ("Match: yes" in text) == (expected[i].argmin() == j)
         assert screen(page, "#frame-x") == as_screen(optimal_frames(JumpingTask(30, 10))[i])
         assert screen(page, "#frame-y") == as_screen(optimal_frames(JumpingTask(41, 15))[j])
     matrix.press("ArrowDown")
     assert page.locator("#caption-x").inner_text().startswith("x: step 1,")
+    assert page.locator("#matrices svg[role=img]").count() >= 2  # the matrix and its color bar
+    assert "step of y (obstacle at 41)" in page.locator("#matrices").inner_text()
+
+
+def test_a_sentence_says_what_two_states_have_in_common(page):
+    open_tab(page, "Metric")
+    meaning = page.locator("#pair-meaning")
+    assert meaning.inner_text() == (
+        "The obstacle is equally far in both. From here on, the same actions are optimal in both."
+    )
+    page.locator("#metric-matrix").press("ArrowLeft")
+    assert meaning.inner_text() == (
+        "The obstacle is 1 px nearer in x. Different actions are optimal: a jump in x, a move right in y."
+    )
 
 
 def test_learned_similarity_stands_beside_the_distance(page, root):
@@ -404,9 +425,10 @@ def test_learned_similarity_stands_beside_the_distance(page, root):
     from pisces.envs.jumping import stack_frames
     from pisces.experiments import load
 
-    run = next(run for run in read_runs([root]).runs if run.has_checkpoint)
+    run = next(run for run in read_runs([root]).runs if run.has_checkpoint and run.config.method == "randconv+pse")
     agent = load(run.folder)
     open_tab(page, "Metric")
+    choose(page, "learned-run", "randconv+pse, wide, seed 0")
     matrix = page.locator("#learned-matrix")
     matrix.focus()
     for _ in range(11):
@@ -422,34 +444,98 @@ def test_learned_similarity_stands_beside_the_distance(page, root):
     assert float(text.split("Learned similarity: ")[1].rstrip(".")) == pytest.approx(cosine, abs=0.02)
 
 
-def test_points_of_the_embedding_show_their_frames(page):
+def test_embeddings_of_methods_stand_side_by_side_and_mark_the_same_state(page):
     open_tab(page, "Embedding")
-    point = page.locator("circle.point[data-position='35'][data-step='21']")
-    assert page.locator("circle.point").count() == 6 * 56
-    point.dispatch_event("pointerenter")
-    assert page.locator("#point-caption").inner_text() == (
-        "Obstacle at 35, step 21: obstacle 14 px ahead; the optimal action is jump."
-    )
-    assert screen(page, "#point-frame") == as_screen(optimal_frames(JumpingTask(35, 10))[21])
-    point.focus()
-    page.keyboard.press("ArrowRight")
-    assert "step 22" in page.locator("#point-caption").inner_text()
-    page.keyboard.press("ArrowDown")
-    assert page.locator("#point-caption").inner_text().startswith("Obstacle at 40, step 22")
+    assert page.locator(".plane h2").all_inner_texts() == ["randconv, narrow, seed 0", "randconv+pse, wide, seed 0"]
+    plane = page.locator("#plane-0")
+    plane.focus()
+    caption = page.locator("#point-caption")
+    for _ in range(3):
+        plane.press("ArrowUp")
+    first = caption.inner_text()
+    plane.press("ArrowDown")
+    plane.press("ArrowRight")
+    assert caption.inner_text() != first
+    position, step = (int(text) for text in re.findall(r"Obstacle at (\d+), step (\d+)", caption.inner_text())[0])
+    assert screen(page, "#point-frame") == as_screen(optimal_frames(JumpingTask(position, 10))[step])
+    assert page.locator(".plane .cover .point-cursor").count() == 2 * 2
+    box = plane.bounding_box()
+    plane.hover(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    assert "Nearest state of another episode here" in page.locator(".plane .neighbor >> nth=1").inner_text()
 
 
-def test_diagnosis_names_the_tasks_where_the_agent_breaks(page, root):
-    run = next(run for run in read_runs([root]).runs if run.has_checkpoint)
+def test_embedding_and_metric_lead_to_each_other(page):
+    open_tab(page, "Embedding")
+    for _ in range(2):
+        page.locator("#plane-0").press("ArrowRight")
+    text = page.locator(".plane .neighbor >> nth=0").inner_text()
+    position, step = re.findall(r"obstacle at (\d+), step (\d+)", text)[0]
+    chosen = re.findall(r"Obstacle at (\d+), step (\d+)", page.locator("#point-caption").inner_text())[0]
+    page.locator(".plane .neighbor >> nth=0").get_by_role("button").click()
+    page.wait_for_selector("#panel-metric[data-ready=yes]")
+    assert [page.locator(f"#position-{side}").input_value() for side in "xy"] == [chosen[0], position]
+    assert page.locator("#caption-x").inner_text().startswith(f"x: step {chosen[1]},")
+    assert page.locator("#caption-y").inner_text().startswith(f"y: step {step},")
+    page.locator("#metric-matrix").press("ArrowUp")
+    page.locator("#pair-to-embedding").click()
+    page.wait_for_selector("#panel-embedding:not([hidden])")
+    assert f"step {int(chosen[1]) - 1}:" in page.locator("#point-caption").inner_text()
+
+
+def test_diagnosis_shows_the_failing_state_and_what_misled_the_agent(page, root):
+    run = next(run for run in read_runs([root]).runs if run.has_checkpoint and run.config.method == "randconv+pse")
     one = diagnose_run(run)
     open_tab(page, "Diagnosis")
+    choose(page, "diagnosis-run", "randconv+pse, wide, seed 0")
     assert page.locator("#diagnosis-summary").inner_text() == one.summary()
-    (cells,) = (row.locator("td").all_inner_texts() for row in page.locator("#diagnosis-runs tbody tr").all())
-    assert cells[0] == "randconv+pse, wide, seed 0"
-    assert float(cells[1]) == pytest.approx(100 * one.found.alignment, abs=0.06)
-    assert cells[-1] == one.worst_task()
+    assert "guarantee" not in page.locator("#panel-diagnosis").inner_text()
     rows = [row.locator("td").all_inner_texts() for row in page.locator("#diagnosis-tasks tbody tr").all()]
     assert len(rows) == len(one.tasks)
     assert rows[0][0] == one.worst_task()
+    failed = next(place for place, solved in enumerate(one.solved) if not solved)
+    name, task = one.found.environments[failed].name, one.tasks[failed]
+    page.locator("#diagnosis-tasks").get_by_role("button", name=name).click()
+    assert page.locator("#failure-title").inner_text() == f"Failed: {name}"
+    text = page.locator("#failure-text").inner_text()
+    assert text.startswith('The expert\'s action is "jump", the agent\'s "move right".')
+    assert screen(page, "#failure-frames canvas >> nth=0") == as_screen(optimal_frames(task)[task.jump_step])
+    titles = page.locator(".frame-title").all_inner_texts()
+    assert titles[1:] == ["Nearest training state in the embedding", "Nearest training state by the metric"]
+    solved = one.found.environments[one.solved.index(True)].name
+    page.locator("#diagnosis-tasks").get_by_role("button", name=solved).click()
+    assert "acts as the expert in every state" in page.locator("#failure-text").inner_text()
+    assert not page.locator("#failure-frames").is_visible()
+
+
+def test_levels_of_minigrid_show_the_paths_of_both_agents(browser, tmp_path):
+    for method, share in (("bc", 0.0), ("bc+pse", 1.0)):
+        config = MiniGridConfig.make(method, "standard", shift="layout")
+        levels = [solve_level("crossing", task.level) for task in unseen_tasks(config, test=True)]
+        actions = ["".join(map(str, level.expert_episode()[1].tolist())) if share else "0" for level in levels]
+        episodes = {
+            "tasks": [[task.level, task.theme] for task in unseen_tasks(config, test=True)],
+            "actions": actions,
+            "solved": str(int(share)) * len(levels),
+        }
+        percent = {f"{part}_solved_percent": 100 * share for part in ("train", "validation", "test")}
+        write_result(tmp_path / method, config, **percent, episodes=episodes)
+    page = open_page(browser, write_report([tmp_path], tmp_path / "report", projection="none").page)
+    tiles = page.locator("#level-tiles button")
+    assert tiles.count() == 12
+    outcomes = page.locator("#level-sides .outcome")
+    assert outcomes.all_inner_texts()[0] == "✗ never moves"
+    cells = path("crossing", unseen_tasks(config, test=True)[0], actions[0])
+    assert outcomes.all_inner_texts()[1] == f"✓ reaches the goal in {len(cells) - 1} moves"
+    drawn = page.locator("#level-sides polyline.path >> nth=1").get_attribute("points")
+    assert drawn == " ".join(f"{x + 0.5:g},{y + 0.5:g}" for x, y in cells)
+    tiles.first.press("ArrowRight")
+    page.wait_for_function("document.activeElement.dataset.task === '1'")
+    assert page.locator("#level-sides polyline.path >> nth=1").get_attribute("points") != drawn
+    assert "task=1" in page.evaluate("location.hash")
+    tiles.nth(5).click()
+    assert page.locator("#level-tiles button.chosen").inner_text() == "6"
+    assert page.problems == []
+    page.context.close()
 
 
 def test_text_of_runs_never_runs(page):
@@ -510,7 +596,7 @@ def test_without_checkpoints_tabs_that_need_them_are_hidden(browser, tmp_path, w
     assert page.get_by_role("tab").all_inner_texts() == ["Overview", "Compare", "Metric", "Runs"]
     assert "RandConv: " in page.locator("#headline").inner_text()
     open_tab(page, "Metric")
-    assert not page.locator("#learned").is_visible()
+    assert page.locator("#learned-matrix").count() == 0
     assert "needs a run with its checkpoint" in page.locator("#pair").inner_text()
     assert page.problems == []
     page.context.close()
@@ -528,3 +614,26 @@ def test_parts_without_content_go(page, browser, tmp_path):
     assert not other.locator("label:has(#experiment)").is_visible()
     assert other.problems == []
     other.context.close()
+
+
+def test_pisces_metric_opens_the_same_view(browser, tmp_path):
+    files = [tmp_path / f"obstacle_{position}.npz" for position in (25, 45)]
+    for file, position in zip(files, (25, 45), strict=True):
+        task = JumpingTask(position, 10)
+        Trajectory(optimal_frames(task), optimal_actions(task)).save(file)
+    assert main(["metric", *map(str, files), "--out", str(tmp_path / "out")]) == 0
+    page = open_page(browser, tmp_path / "out" / "metric.html")
+    matrix = page.locator("#metric-matrix")
+    box = matrix.bounding_box()
+    matrix.hover(position={"x": 31.5 / 56 * box["width"], "y": 11.5 / 56 * box["height"]})
+    assert page.locator("#pair-meaning").inner_text() == "From here on, the same actions are optimal in both."
+    assert page.locator("#caption-x").inner_text() == "x: obstacle_25, state 11; action 1"
+    assert page.locator("#pair").inner_text().startswith("Distance 0.")
+    assert screen(page, "#frame-x") == as_screen(optimal_frames(JumpingTask(25, 10))[11])
+    matrix.press("ArrowLeft")
+    assert page.locator("#pair-meaning").inner_text() == (
+        "Different actions are optimal: action 1 in x, action 0 in y."
+    )
+    assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
+    assert page.problems == []
+    page.context.close()

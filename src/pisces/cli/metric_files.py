@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -33,8 +33,9 @@ from pisces.metrics import (
 from pisces.metrics.mdp.finite_mdp import FILE_KEYS
 from pisces.metrics.sequence import Last
 from pisces.metrics.setting import Accuracy
-from pisces.metrics.trajectory import TrajectoryCost
+from pisces.metrics.trajectory import TrajectoryCost, is_discrete
 from pisces.reports.figures import heat_map
+from pisces.reports.metric_page import Side, metric_page
 from pisces.trajectories import Trajectory
 
 FloatArray = NDArray[np.float64]
@@ -65,6 +66,8 @@ class MetricReport:
     """What to know about the distances: ties between optimal actions, errors of estimated MDPs."""
     within: bool = False
     """Whether the distances are within one MDP, so that a state is not its own neighbor."""
+    sides: tuple[Side, Side] = (Side("x"), Side("y"))
+    """What the page shows of the states of x and y."""
 
     @property
     def nearest(self) -> NDArray[np.int64]:
@@ -74,9 +77,9 @@ class MetricReport:
         return nearest_neighbors(self.distance, include_self=False).nearest_y[:, 0]
 
     def write(self, out: Path, name_x: str, name_y: str) -> list[Path]:
-        """Writes the distances (npz), the nearest neighbors (csv) and the heat map (png)."""
+        """Writes the distances (npz), the nearest neighbors (csv), the heat map (png) and a page to explore them."""
         make_output_folder(out)
-        paths = [out / "distance.npz", out / "nearest.csv", out / "heat_map.png"]
+        paths = [out / "distance.npz", out / "nearest.csv", out / "heat_map.png", out / "metric.html"]
         bound = np.float64(self.error_bound)
         with replacing(paths[0]) as file:
             np.savez_compressed(file, distance=self.distance, nearest=self.nearest, error_bound=bound)
@@ -85,6 +88,8 @@ class MetricReport:
         figure = heat_map(self.distance, self.name, f"state of {name_x}", f"state of {name_y}")
         with replacing(paths[2]) as file:
             figure.savefig(file, format="png", dpi=130)
+        sides = (replace(self.sides[0], name=name_x), replace(self.sides[1], name=name_y))
+        write_atomically(paths[3], metric_page(self.distance, self.nearest, self.name, sides, self.notes))
         return paths
 
 
@@ -113,7 +118,7 @@ def compare_files(
         mdp_y = mdp_x if x.resolve() == y.resolve() else FiniteMDP.load(y)
         found = compare_mdps(mdp_x, mdp_y, discount, metric, accuracy, ties)
         within = found.definition is not None and found.definition.within
-        return MetricReport(found.distance, metric, found.error_bound, _notes(found), within)
+        return MetricReport(found.distance, metric, found.error_bound, _notes(found), within, _mdp_sides(found))
     if is_mdp_file(x) != is_mdp_file(y):
         raise UserError(f"expected two trajectories or two MDPs, got one of each: {str(x)!r} and {str(y)!r}")
     if metric != "psm":
@@ -143,6 +148,24 @@ def compare_mdps(
         return function(mdp_x, mdp_y, discount=discount, **options)
     with ErrorBar(accuracy.tolerance) as bar:
         return function(mdp_x, mdp_y, discount=discount, progress=bar.update, **options)
+
+
+def _mdp_sides(found: MetricResult) -> tuple[Side, Side]:
+    """The most probable actions of the policies, if the metric has policies."""
+    if found.definition is None or found.definition.policies is None:
+        return Side("x", in_sequence=False), Side("y", in_sequence=False)
+    x, y = (policy.argmax(axis=1).tolist() for policy in found.definition.policies)
+    return Side("x", actions=x, in_sequence=False), Side("y", actions=y, in_sequence=False)
+
+
+def _trajectory_side(name: str, trajectory: Trajectory) -> Side:
+    actions = trajectory.actions
+    if actions is None and trajectory.policies is not None:
+        actions = trajectory.policies.argmax(axis=1)
+    discrete = actions is not None and is_discrete(actions)
+    return Side(
+        name, np.asarray(trajectory.observations), actions.tolist() if discrete and actions is not None else None
+    )
 
 
 def _options(metric: str, accuracy: Accuracy, ties: str) -> dict[str, Any]:
@@ -221,7 +244,8 @@ def compare_trajectories(
         last: what follows the last states; see `trajectory_metric`.
     """
     distance = trajectory_metric(x, y, discount, trajectory_cost(cost), last)
-    return MetricReport(distance, "psm" if cost == "auto" else cost)
+    sides = (_trajectory_side("x", x), _trajectory_side("y", y))
+    return MetricReport(distance, "psm" if cost == "auto" else cost, sides=sides)
 
 
 def trajectory_cost(name: str) -> TrajectoryCost:

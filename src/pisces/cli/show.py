@@ -72,7 +72,8 @@ def metric(
         tolerance: for MDPs: certified error at which to stop, 1e-6 times the largest cost without it.
         relative_tolerance: for MDPs: the same relative to the largest distance.
         ties: for MDPs: first or uniform, what the optimal policies do in states with several optimal actions.
-        out: folder for distance.npz, nearest.csv and heat_map.png; for agents, behavior.html and states.csv.
+        out: folder for metric.html (a page to explore), distance.npz, nearest.csv and heat_map.png; for agents,
+            behavior.html and states.csv.
     """
     from pisces.cli.behavior_files import agent_files
     from pisces.metrics.setting import Accuracy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 PALETTE = (
     "#7d7d86", "#1f9464", "#d9541e", "#2f7fd0", "#a97a10", "#9a62c9", "#c4609c",
@@ -15,7 +16,7 @@ LINE_STYLES = ("-", "--", ":")
 """Lines of methods that share a color, because there are more methods than colors."""
 
 
-def method_style(methods: Sequence[str], method: str) -> dict[str, str]:
+def method_style(methods: Sequence[str], method: str) -> dict[str, Any]:
     """Returns color and line style of a method in figures; the color is that of pages."""
     place = methods.index(method) if method in methods else len(methods)
     style = LINE_STYLES[place // len(PALETTE) % len(LINE_STYLES)]

@@ -11,7 +11,7 @@ import pytest
 from pisces.cli import main
 from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_frames, stack_frames
 from pisces.experiments import load
-from pisces.experiments.jumping.report.diagnosis import RunDiagnosis, diagnose_run, diagnosis_markdown
+from pisces.experiments.jumping.report.diagnosis import RunDiagnosis, diagnose_run, diagnosis_markdown, packed_diagnosis
 from pisces.experiments.registry import all_experiments
 from pisces.metrics import Diagnosis, EnvironmentDiagnosis, diagnose
 from pisces.reports.results import read_runs
@@ -62,20 +62,37 @@ def test_report_shows_what_diagnose_finds(tmp_path, write_run):
     assert {row["run"] for row in rows} == {"randconv+pse, narrow, seed 0"}
 
 
-def test_the_summary_names_the_worst_task_and_the_guarantees():
+def test_the_summary_tells_of_this_agent_alone():
     well = diagnosis_of((1.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
     assert well.worst_task() == ""
     assert well.summary() == (
-        "In 100.0 % of the states of 2 unseen tasks, the nearest training state in the embedding is also nearest in "
-        "the metric. The policy that the metric transfers, not this agent, is guaranteed to solve 2 of the 2 "
-        "(Theorem 1). This agent solves 2."
+        "The agent solves 2 of 2 unseen tasks. In 100.0 % of all states, the nearest training state in the embedding "
+        "is also nearest in the metric."
     )
     badly = diagnosis_of((0.8, 0.1, 0.0, 0.0), (0.4, 0.9, 0.3, 250.0), (0.6, 0.2, 0.0, 40.0), solved=False)
     assert badly.largest_bound == 250
-    assert "The worst task is the task 1 (40.0 %); the agent fails it." in badly.summary()
-    assert "10.0 % have no matching training state." in badly.summary()
-    assert badly.summary().endswith(
-        "is guaranteed to solve 1 of the 3 (Theorem 1; its bound is vacuous for 1). This agent solves 0."
+    assert badly.summary().startswith("The agent solves 0 of 3 unseen tasks.")
+    assert badly.summary().endswith("The embedding is worst for this task: task 1 (40.0 %).")
+    assert "guarantee" not in badly.summary()
+
+
+def test_failing_states_are_where_the_agent_leaves_the_optimal_episode(tmp_path, write_run):
+    write_run(tmp_path, "randconv+pse", share=0.5, checkpoint=True)
+    (run,) = read_runs([tmp_path], all_experiments()).runs
+    one = diagnose_run(run)
+    assert 0 < sum(one.solved) < len(one.tasks)
+    for task, solved, entry in zip(one.tasks, one.solved, one.found.environments, strict=True):
+        # The agent of these runs never jumps where it fails.
+        assert [state.step for state in entry.failures] == ([] if solved else [task.jump_step])
+    packed = packed_diagnosis("run", one)["tasks"]
+    failure = next(task["failure"] for task in packed if task["failure"])
+    assert (failure["expert"], failure["agent"]) == ("jump", "move right")
+    # The nearest state by the metric is a jump too, at distance zero.
+    assert (failure["nearest"]["action"], failure["nearest"]["distance"]) == ("jump", 0.0)
+    trained = {(task["obstacle_position"], task["floor_height"]) for task in run.result["train_tasks"]}
+    assert all(
+        (failure[name]["task"]["position"], failure[name]["task"]["height"]) in trained
+        for name in ("neighbor", "nearest")
     )
 
 

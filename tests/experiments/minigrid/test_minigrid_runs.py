@@ -12,6 +12,7 @@ from pisces.experiments.minigrid.config import METHODS, MiniGridConfig
 from pisces.experiments.minigrid.evaluation import solved_tasks
 from pisces.experiments.minigrid.experiment import MiniGrid
 from pisces.experiments.minigrid.mdp import solve_level
+from pisces.experiments.minigrid.page import path
 from pisces.experiments.minigrid.tables import gains_table, solved_table
 from pisces.experiments.minigrid.tasks import Task, make_renderer, training_tasks, unseen_tasks
 from pisces.runs.job import Job
@@ -155,3 +156,21 @@ def test_commands_train_evaluate_and_list(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "pisces train minigrid --method bc --preset standard --shift both --seed 0 --out runs"
     assert len(lines) == 4
+
+
+def test_recorded_episodes_lead_to_the_goal_where_the_result_says_so(tmp_path):
+    config = make("bc")
+    result = run(config, tmp_path).read_result()
+    episodes = result["episodes"]
+    assert [tuple(task) for task in episodes["tasks"]] == [
+        (task.level, task.theme) for task in unseen_tasks(config, test=True)
+    ]
+    assert result["test_solved_percent"] == pytest.approx(100 * episodes["solved"].count("1") / len(episodes["solved"]))
+    for (level, theme), actions, solved in zip(episodes["tasks"], episodes["actions"], episodes["solved"], strict=True):
+        dynamics = make_renderer(config.family, Task(level, theme)).dynamics
+        state, reward = dynamics.start, 0.0
+        for action in actions:
+            outcome = dynamics.step(state, int(action))
+            state, reward = outcome.state, outcome.reward
+        assert (reward > 0) == (solved == "1")
+        assert path(config.family, Task(level, theme), actions)[-1] == list(state[:2])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,18 @@ MOST_STEPS = 100
 """Steps after which an episode counts as failed."""
 
 
-def solved_tasks(family: str, tasks: Sequence[Task], act: BatchPolicy) -> NDArray[np.bool_]:
-    """Plays one greedy episode per task, all at once; returns which reach the goal, [n].
+@dataclass(frozen=True)
+class Episodes:
+    """One greedy episode per task."""
+
+    solved: NDArray[np.bool_]
+    """Which reach the goal, [n]."""
+    actions: tuple[str, ...]
+    """The actions of each episode, a digit per step."""
+
+
+def play_tasks(family: str, tasks: Sequence[Task], act: BatchPolicy) -> Episodes:
+    """Plays one greedy episode per task, all at once.
 
     The agent's action depends on the state alone, so an episode that returns to a state never ends and is stopped.
 
@@ -34,10 +45,12 @@ def solved_tasks(family: str, tasks: Sequence[Task], act: BatchPolicy) -> NDArra
     states = [renderer.dynamics.start for renderer in renderers]
     visited = [{state} for state in states]
     solved, running = np.zeros(len(tasks), dtype=bool), list(range(len(tasks)))
+    actions = [""] * len(tasks)
     for _ in range(MOST_STEPS):
         frames = np.stack([renderers[index].frame(states[index]) for index in running])
         still_running = []
         for index, action in zip(running, act(frames), strict=True):
+            actions[index] += str(int(action))
             outcome = renderers[index].dynamics.step(states[index], int(action))
             solved[index] = outcome.reward > 0
             if not outcome.terminated and outcome.state not in visited[index]:
@@ -47,21 +60,41 @@ def solved_tasks(family: str, tasks: Sequence[Task], act: BatchPolicy) -> NDArra
         running = still_running
         if not running:
             break
-    return solved
+    return Episodes(solved, tuple(actions))
 
 
-def solved_shares(config: MiniGridConfig, act: BatchPolicy, test: bool = False) -> dict[str, float]:
-    """Share of tasks that a greedy agent solves, in percent: training and validation tasks, and test tasks if asked."""
+def solved_tasks(family: str, tasks: Sequence[Task], act: BatchPolicy) -> NDArray[np.bool_]:
+    """Returns which tasks a greedy agent solves, [n]; see `play_tasks`."""
+    return play_tasks(family, tasks, act).solved
+
+
+def solved_shares(config: MiniGridConfig, act: BatchPolicy) -> dict[str, float]:
+    """Share of training and validation tasks that a greedy agent solves, in percent."""
     groups = {"train": training_tasks(config), "validation": unseen_tasks(config, test=False)}
-    groups |= {"test": unseen_tasks(config, test=True)} if test else {}
     return {
-        f"{name}_solved_percent": round(100 * float(solved_tasks(config.family, tasks, act).mean()), 4)
-        for name, tasks in groups.items()
+        f"{name}_solved_percent": _percent(solved_tasks(config.family, tasks, act)) for name, tasks in groups.items()
     }
+
+
+def final_results(config: MiniGridConfig, act: BatchPolicy) -> dict[str, Any]:
+    """The shares of all tasks solved, and the episodes on test tasks: [level, theme], actions, solved or not."""
+    tasks = unseen_tasks(config, test=True)
+    played = play_tasks(config.family, tasks, act)
+    episodes = {
+        "tasks": [[task.level, task.theme] for task in tasks],
+        "actions": list(played.actions),
+        "solved": "".join(str(int(one)) for one in played.solved),
+    }
+    return {**solved_shares(config, act), "test_solved_percent": _percent(played.solved), "episodes": episodes}
+
+
+def _percent(solved: NDArray[np.bool_]) -> float:
+    return round(100 * float(solved.mean()), 4)
 
 
 def evaluate(policy: MiniGridPolicy, config: MiniGridConfig) -> Evaluation:
     """Evaluates a cloned policy on training, validation and test tasks."""
-    shares = solved_shares(config, policy.act_all, test=True)
+    found = final_results(config, policy.act_all)
+    shares = {name: value for name, value in found.items() if name.endswith("_percent")}
     rows = tuple((name.removesuffix("_solved_percent"), f"{value:.1f}") for name, value in shares.items())
     return Evaluation(("tasks", "solved (%)"), rows, shares)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pisces.agents.cloning.settings import CloningSettings
 from pisces.errors import unknown_name
-from pisces.experiments.experiment import Evaluation, Experiment, Story
+from pisces.experiments.experiment import Evaluation, Experiment, PageSection, Story
 from pisces.experiments.minigrid.config import EVALUATIONS, METHODS, MiniGridConfig
 from pisces.runs.measure import Measure
 from pisces.runs.progress import Listener
@@ -104,3 +104,9 @@ class MiniGrid(Experiment[MiniGridConfig]):
         from pisces.experiments.minigrid.tables import gains_table, solved_table
 
         return [solved_table(runs), gains_table(runs)]
+
+    def page_section(self, runs: Sequence[StoredRun], projection: str) -> PageSection:
+        """Levels with the agents' paths."""
+        from pisces.experiments.minigrid.page import page_section
+
+        return page_section(runs)

@@ -20,7 +20,7 @@ from pisces.agents.cloning.networks import FEATURES, CloningNetwork
 from pisces.envs.minigrid import LevelEnv
 from pisces.envs.minigrid.render import TILE
 from pisces.experiments.minigrid.config import EVALUATIONS, MiniGridConfig
-from pisces.experiments.minigrid.evaluation import solved_shares
+from pisces.experiments.minigrid.evaluation import final_results, solved_shares
 from pisces.experiments.minigrid.mdp import solve_level
 from pisces.experiments.minigrid.ppo_settings import PPOSettings
 from pisces.experiments.minigrid.tasks import Task, training_tasks
@@ -59,8 +59,8 @@ def run(config: MiniGridConfig, folder: RunFolder, listeners: Sequence[Listener]
     assert isinstance(config.settings, PPOSettings)
     model.learn(config.settings.steps, callback=[*callbacks, progress])
     folder.write_info({"processor_seconds": round(time.process_time() - started, 1), "device": "cpu"})
-    shares = solved_shares(config, partial(greedy_actions, model), test=True)
-    folder.write_result(config, {**shares, "curve": progress.rows})
+    found = final_results(config, partial(greedy_actions, model))
+    folder.write_result(config, {**found, "curve": progress.rows})
 
 
 def make_agent(config: MiniGridConfig) -> tuple[PPO, list[BaseCallback]]:

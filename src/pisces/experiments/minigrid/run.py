@@ -12,7 +12,7 @@ import torch
 from pisces.agents.cloning.agent import CloningAgent
 from pisces.experiments.minigrid.config import EVALUATIONS, MiniGridConfig
 from pisces.experiments.minigrid.data import cloning_data
-from pisces.experiments.minigrid.evaluation import solved_shares
+from pisces.experiments.minigrid.evaluation import final_results, solved_shares
 from pisces.runs.progress import Listener, Progress
 from pisces.runs.store import RunFolder
 
@@ -33,4 +33,4 @@ def run(config: MiniGridConfig, folder: RunFolder, listeners: Sequence[Listener]
             listener(Progress(agent.iteration, config.cloning.steps, losses, evaluation))
     folder.save_checkpoint(agent.weights(), {"iteration": agent.iteration})
     folder.write_info({"processor_seconds": round(time.process_time() - started, 1), "device": "cpu"})
-    folder.write_result(config, {**solved_shares(config, agent.act, test=True), "curve": rows})
+    folder.write_result(config, {**final_results(config, agent.act), "curve": rows})

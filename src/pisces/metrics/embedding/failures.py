@@ -36,6 +36,10 @@ class FailingState:
     """The metric's distance to it."""
     nearest_distance: float
     """The metric's distance to the nearest training state."""
+    nearest: tuple[int, int]
+    """The nearest training state by the metric, the first of several: number of the trajectory, and step."""
+    nearest_action: int
+    """The expert's action there."""
 
     @property
     def follows_neighbor(self) -> bool:
@@ -70,6 +74,7 @@ def failing_states(comparison: Comparison, chosen: NDArray[np.int64]) -> tuple[F
     """The states of a trajectory in which the agent's actions [T] are not the expert's."""
     expert, neighbors = expert_actions(comparison.trajectory), comparison.neighbors
     known = np.concatenate([expert_actions(one) for one in comparison.training])
+    nearest = comparison.metric.argmin(axis=0)
     places = [(number, step) for number, one in enumerate(comparison.training) for step in range(len(one))]
     return tuple(
         FailingState(
@@ -79,7 +84,9 @@ def failing_states(comparison: Comparison, chosen: NDArray[np.int64]) -> tuple[F
             places[neighbors[step]],
             int(known[neighbors[step]]),
             float(comparison.metric[neighbors[step], step]),
-            float(comparison.metric[:, step].min()),
+            float(comparison.metric[nearest[step], step]),
+            places[nearest[step]],
+            int(known[nearest[step]]),
         )
         for step in np.flatnonzero(chosen != expert).tolist()
     )

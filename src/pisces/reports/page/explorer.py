@@ -28,6 +28,8 @@ FIRST_SCRIPTS = (
     "view",
     "source",
     "charts",
+    "pairs",
+    "matrix",
     "overview",
     "compare",
     "table",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
@@ -99,7 +100,8 @@ def color_bars(series: Mapping[str, Mapping[str, Sequence[float]]], names: Mappi
     methods = list(dict.fromkeys(method for scores in series.values() for method in scores))
     width = 0.8 / len(series)
     figure = Figure(figsize=(max(5.2, 1.5 * len(methods)), 3.2), layout="constrained")
-    axes, fills = figure.subplots(), []
+    axes = figure.subplots()
+    fills: list[Artist] = []
     for number, (name, scores) in enumerate(series.items()):
         places = [methods.index(method) + (number - (len(series) - 1) / 2) * width for method in scores]
         means = [summarize(values).mean for values in scores.values()]

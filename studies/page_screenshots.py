@@ -1,0 +1,79 @@
+"""Takes pictures of the report page: ``python studies/page_screenshots.py report/report.html docs/images``.
+
+Needs Chromium and the extra `browser`. The page is shown without motion, so that pictures do not depend on the time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, sync_playwright
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A picture of the page."""
+
+    name: str
+    """What its file is called."""
+    width: int
+    """Width of the window in pixels."""
+    height: int
+    """Height of the window in pixels."""
+    theme: str
+    """Light or dark."""
+    state: str = ""
+    """The part of the address that says what the page shows."""
+
+
+FIRST_SCREENS = (
+    Screen("report_light", 1280, 720, "light"),
+    Screen("report_dark", 1280, 720, "dark"),
+    Screen("report_phone", 390, 844, "light"),
+)
+SIZES = {"desktop": (1280, 720), "phone": (390, 844), "wide": (1920, 1080)}
+TABS = ("overview", "compare", "metric", "embedding", "diagnosis", "runs")
+
+
+def all_screens() -> list[Screen]:
+    """Returns every tab at three sizes and in both themes, to look at."""
+    return [
+        Screen(f"{tab}_{size}_{theme}", *pixels, theme, f"tab={tab}")
+        for tab in TABS
+        for size, pixels in SIZES.items()
+        for theme in ("light", "dark")
+    ]
+
+
+def take(browser: Browser, page: Path, screen: Screen, out: Path, **options: Any) -> Path:
+    """Writes one picture."""
+    size: Any = {"width": screen.width, "height": screen.height}
+    theme: Any = screen.theme
+    context = browser.new_context(viewport=size, color_scheme=theme, reduced_motion="reduce")
+    shown = context.new_page()
+    shown.goto(f"{page.resolve().as_uri()}#{screen.state}")
+    shown.wait_for_selector("html[data-ready=yes]")
+    shown.wait_for_timeout(500)
+    path = out / f"{screen.name}.png"
+    shown.screenshot(path=path, **options)
+    context.close()
+    return path
+
+
+def main(page: Path, out: Path, every: bool) -> None:
+    """Writes the pictures of the docs, or those of every tab."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    out.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for screen in all_screens() if every else FIRST_SCREENS:
+            print(take(browser, page, screen, out))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), "--all" in sys.argv)

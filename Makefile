@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 GL_PACKAGES := libegl1 libgl1 libosmesa6
 .DEFAULT_GOAL := help
 .PHONY: help install gl demo reproduce-lqr reproduce-jumping reproduce-distracting test test-all test-browser chromium check lint types docs format readme \
-	bench same fuzz crash-test dist release-notes notebooks
+	bench same fuzz crash-test dist release-notes notebooks page-types screenshots
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,10 @@ test-browser: $(STAMP) chromium  ## Run the tests of the report page in headless
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
 	$(BIN)/python -m pytest -m browser tests/browser
 
+# The page's scripts are JavaScript with types in comments; only this step needs npm.
+page-types:  ## Check the types of the report page's scripts with TypeScript (needs npm)
+	npm exec --yes --package=typescript@5.9.3 -- tsc --project tests/page/jsconfig.json
+
 # Debian's chromium; only root can install it.
 chromium:
 	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null; then exit 0; \
@@ -79,7 +83,7 @@ types: $(STAMP)  ## Check the types
 	$(BIN)/mypy
 
 docs: $(STAMP)  ## Build the documentation into site/; a warning is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 REPOSITORY=$(REPOSITORY) $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 format: $(STAMP)  ## Format the code and apply the linter's fixes
@@ -92,6 +96,13 @@ readme: $(STAMP)  ## Fill the tables of README and docs from results/, and draw 
 	$(BIN)/python studies/fill_docs.py results $(DOCUMENTS)
 	$(BIN)/python studies/distracting_figures.py results docs/images
 	$(BIN)/python studies/jumping_figures.py results docs/images
+
+screenshots: $(STAMP) chromium  ## Draw the environments and photograph the report page of results/ for the docs (minutes)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
+	$(BIN)/pisces report results --out report --projection none
+	$(BIN)/python studies/page_screenshots.py report/report.html docs/images
+	$(BIN)/python studies/environment_pictures.py docs/images
+	$(BIN)/python studies/readme_animation.py results
 
 same: $(STAMP)  ## Check that short runs of every method give the recorded numbers, bit for bit (about 15 minutes)
 	$(BIN)/python studies/check_same_results.py

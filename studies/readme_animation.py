@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 from pisces.envs.jumping.env import JumpingEnv
 from pisces.experiments.jumping.report.tables import cell_of
 from pisces.experiments.registry import experiment
+from pisces.reports.colors import method_color
 from pisces.reports.results import StoredRun, read_runs
 
 METHODS = {"randconv": "RandConv", "randconv+pse": "RandConv + PSE"}
@@ -26,7 +27,7 @@ SEED = 0
 PICTURE = Path("docs/images/episodes.gif")
 ZOOM, MARGIN, LINE = 4, 12, 26
 MILLISECONDS, PAUSE = 60, 2500
-PAPER, INK, FAILED, SOLVED = "#ffffff", "#222222", "#c0392b", "#1e8449"
+PAPER, FAILED, SOLVED = "#ffffff", "#c0392b", "#1e8449"
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Panel:
 
     title: str
     """Name of the method."""
+    color: str
+    """Color of the method."""
     frames: Sequence[Image.Image]
     """The enlarged screens, one per state."""
     outcome: str
@@ -70,7 +73,8 @@ def panel(run: StoredRun) -> Panel:
     """Replays the task with the actions of a run."""
     actions = run["actions"][run["tasks"].index(list(TASK))]
     frames, success = play(actions, *TASK[:2])
-    return Panel(METHODS[run.config.method], frames, describe(actions, TASK[0], success), success)
+    color = method_color(run.config.methods, run.config.method)
+    return Panel(METHODS[run.config.method], color, frames, describe(actions, TASK[0], success), success)
 
 
 def draw(panels: Sequence[Panel], step: int) -> Image.Image:
@@ -82,7 +86,7 @@ def draw(panels: Sequence[Panel], step: int) -> Image.Image:
     for number, shown in enumerate(panels):
         left, ended = MARGIN + number * (size + MARGIN), step >= len(shown.frames) - 1
         center, color = left + size / 2, SOLVED if shown.success else FAILED
-        pen.text((center, MARGIN + LINE / 2), shown.title, INK, font, "mm")
+        pen.text((center, MARGIN + LINE / 2), shown.title, shown.color, font, "mm")
         image.paste(shown.frames[min(step, len(shown.frames) - 1)], (left, MARGIN + LINE))
         if ended:
             pen.rectangle((left - 3, MARGIN + LINE - 3, left + size + 2, MARGIN + LINE + size + 2), None, color, 3)

@@ -1,6 +1,8 @@
 """Documentation that can't rot: its Python runs, its commands parse, its names exist, it builds without a warning."""
 
 import importlib
+import importlib.util
+import json
 import re
 import shlex
 import subprocess
@@ -110,3 +112,39 @@ def test_site_builds_without_warnings_and_without_the_network(tmp_path):
         documented = text.count('class="doc doc-object doc-class') + text.count('class="doc doc-object doc-function')
         assert documented or not page.name.startswith("api_"), f"{page.name} documents nothing"
     assert "<math" in (tmp_path / "site" / "concepts.html").read_text()
+    index = json.loads((tmp_path / "site" / "search" / "search_index.json").read_text())["docs"]
+    found = {
+        word: {entry["location"] for entry in index if word in entry["text"]} for word in ("behavior", "behaviour")
+    }
+    assert found["behavior"] <= found["behaviour"]
+
+
+def load_hook(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "hooks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_search_knows_british_spellings():
+    british = load_hook("spellings").british
+    assert british("Behavioral optimizers, colors of neighbors") == [
+        "behavioural",
+        "colours",
+        "neighbours",
+        "optimisers",
+    ]
+    assert british("size and prize") == []
+
+
+def test_sums_in_fractions_have_their_limits_below():
+    made = load_hook("equations").mathml(r"\frac{a}{\sum_{x \in X \setminus Y} x}", "block")
+    assert re.search(r'<munder><mo movablelimits="false">∑</mo>', made)
+    assert "\u29f5" not in made
+    assert "msub" not in made
+
+
+def test_pictures_of_pages_exist():
+    for page in PAGES:
+        for target in re.findall(r"!\[[^\]]*\]\(((?:docs/)?images/[^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

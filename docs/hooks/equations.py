@@ -4,12 +4,17 @@ In a page, ```` ```math ```` blocks hold displayed equations and ``$`...`$`` hol
 """
 
 import re
+from xml.etree import ElementTree
 
 from latex2mathml.converter import convert
 
 BLOCK = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"\$`([^`\n]+)`\$")
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+
+SET_MINUS, BACKSLASH, SUM = "\u29f5", "\\", "\u2211"
+LIMITS = {"msub": "munder", "msubsup": "munderover"}
+MATHML = "http://www.w3.org/1998/Math/MathML"
 
 
 def on_page_markdown(markdown, page, config, files):
@@ -37,4 +42,18 @@ def mathml(latex, display):
     made = convert(" ".join(latex.split()), display=display)
     if "merror" in made or "\\" in made:
         raise ValueError(f"expected LaTeX that can be shown, got {latex!r}")
-    return made
+    return with_limits(made)
+
+
+def with_limits(made):
+    """The same equation with limits above and below sums, in fractions too, and no sign that few fonts have."""
+    ElementTree.register_namespace("", MATHML)
+    root = ElementTree.fromstring(made)
+    for node in root.iter():
+        if node.text == SET_MINUS:
+            node.tag, node.text = f"{{{MATHML}}}mo", BACKSLASH
+        kind = node.tag.removeprefix(f"{{{MATHML}}}")
+        if kind in LIMITS and node[0].text == SUM:
+            node.tag = f"{{{MATHML}}}{LIMITS[kind]}"
+            node[0].set("movablelimits", "false")
+    return ElementTree.tostring(root, encoding="unicode")

@@ -1,6 +1,6 @@
 // Comparison of any settings: learning curves, single runs, paired differences.
 
-import { byId, element, options, swatch } from "./dom.js";
+import { allOf, byId, element, options, swatch } from "./dom.js";
 import { curveBand, pairedDifferences } from "./numbers.js";
 import { data, interval95, runsOf, settingsAt, shortName } from "./store.js";
 import { part, update, view } from "./view.js";
@@ -13,7 +13,7 @@ function chip(number) {
   return element("button", { type: "button", class: "chip", "aria-pressed": String(on), "data-setting": number, click: async (event) => {
     const keyboard = document.activeElement === event.currentTarget;
     await toggle();
-    if (keyboard) document.querySelector(`.chip[data-setting="${number}"]`)?.focus();
+    if (keyboard) allOf(`.chip[data-setting="${number}"]`)[0]?.focus();
   } }, swatch(setting.color), `${shortName(number)} `, element("span", { class: "soft" }, `n=${setting.summary.count}`));
 }
 

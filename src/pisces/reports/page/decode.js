@@ -1,6 +1,6 @@
 // Packed data: base64 strings hold bits (most significant first), numbers, or compressed text.
 
-/** @param {string} text @returns {Uint8Array} */
+/** @param {string} text @returns {Uint8Array<ArrayBuffer>} */
 export function bytes(text) { return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)); }
 
 /** @param {string} text @returns {Promise<ArrayBuffer>} */

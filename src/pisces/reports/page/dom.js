@@ -1,7 +1,10 @@
 // Builders of page elements. Text from run folders reaches the page as text nodes only, never as markup.
 
-/** @param {string} id */
+/** The element of an id, of whichever kind. @param {string} id @returns {any} */
 export function byId(id) { return document.getElementById(id); }
+
+/** All elements of a selector, of whichever kind. @param {string} selector @returns {any[]} */
+export function allOf(selector) { return [...document.querySelectorAll(selector)]; }
 
 /**
  * Sets attributes and appends children; functions become event listeners, false, null and undefined are left out.
@@ -21,7 +24,7 @@ export function fill(node, attributes, children) {
   return node;
 }
 
-/** @param {string} tag @param {Object<string, any>} attributes @param {...any} children */
+/** @param {string} tag @param {Object<string, any>} attributes @param {...any} children @returns {any} */
 export function element(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }

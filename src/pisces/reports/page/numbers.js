@@ -59,6 +59,7 @@ export function rgb(color) { return [1, 3, 5].map((start) => parseInt(color.slic
  * @param {{neither: string, onlyA: string, onlyB: string, both: string}} corners
  */
 export function mixture(a, b, corners) {
+  /** @type {[number, string][]} */
   const parts = [[(1 - a) * (1 - b), corners.neither], [a * (1 - b), corners.onlyA], [(1 - a) * b, corners.onlyB], [a * b, corners.both]];
   return [0, 1, 2].map((channel) => Math.round(parts.reduce((sum, [weight, color]) => sum + weight * rgb(color)[channel], 0)));
 }

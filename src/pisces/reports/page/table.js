@@ -106,6 +106,7 @@ function drawTable() {
 
 /** Buttons that copy a table. @param {string} title @param {() => {header: string[], rows: string[][]}} read */
 export function copyButtons(title, read) {
+  /** @type {[string, "markdown" | "csv" | "latex"][]} */
   const forms = [["Markdown", "markdown"], ["CSV", "csv"], ["LaTeX", "latex"]];
   return element("span", { class: "tools", role: "group", "aria-label": `Copy the table: ${title}` }, "Copy as ", ...forms.map(([name, form]) => {
     const button = element("button", { type: "button", class: "small", click: () => { const { header, rows } = read(); copyText(tableText(header, rows, form), button); } }, name);

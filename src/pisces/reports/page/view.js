@@ -1,6 +1,6 @@
 // What the page shows: tabs, the chosen experiment and settings, and the link that restores them.
 
-import { byId, element } from "./dom.js";
+import { allOf, byId, element } from "./dom.js";
 import { data, places, settingsAt } from "./store.js";
 import { fragmentOf, readFragment } from "./text.js";
 
@@ -64,7 +64,7 @@ export function tabsShown() { return Object.keys(TABS).filter((tab) => parts.som
 
 async function redraw() {
   drawTabs();
-  for (const node of document.querySelectorAll("[data-experiment]")) node.hidden = node.dataset.experiment !== view.experiment;
+  for (const node of allOf("[data-experiment]")) node.hidden = node.dataset.experiment !== view.experiment;
   for (const tab of Object.keys(TABS)) byId(`panel-${tab}`).hidden = tab !== view.tab;
   for (const one of parts.filter((any) => any.tab === view.tab && isAvailable(any))) {
     if (!one.started) {
@@ -93,7 +93,7 @@ function drawTabs() {
 
 /** Moves the experiments' sections to their tabs; a section without a script counts as a part too. */
 function placeSections() {
-  for (const group of document.querySelectorAll(".sections")) {
+  for (const group of allOf(".sections")) {
     const { experiment } = group.dataset;
     for (const section of [...group.children]) {
       const tab = section.dataset.tab ?? "compare";

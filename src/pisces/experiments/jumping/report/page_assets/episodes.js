@@ -17,7 +17,8 @@ export function describeJumps(jumps, right, solved) {
 
 /**
  * The run whose episode stands for all: of those that do what most do, the one in the middle.
- * @param {{value: number}[]} runs
+ * @template {{value: number}} Run
+ * @param {Run[]} runs
  * @param {number[]} solved 0 or 1 by run
  */
 export function typicalRun(runs, solved) {

@@ -11,6 +11,7 @@ const STEP_MILLISECONDS = 70, PAUSE_STEPS = 14;
 const SOLVED = "#ead9b8", UNSOLVED = "#34343c";
 const LAST_POSITION = jumping.positions[jumping.positions.length - 1], LAST_HEIGHT = jumping.heights[jumping.heights.length - 1];
 
+/** @type {any[]} */
 const sides = ["a", "b"].map((name) => ({ name, letter: name.toUpperCase(), run: "typical", color: "red" }));
 const player = { step: 0, timer: null, wait: 0, task: { position: 35, height: 15 } };
 
@@ -20,6 +21,7 @@ function colorOf(side) { return data.settings[settingOf(side)].config.colors ? s
 
 function taskOf(side, task = player.task) { return { ...task, color: colorOf(side) }; }
 
+/** @returns {any[]} */
 function runsShown(side) {
   const runs = runsOf(settingOf(side));
   const one = runs.filter((run) => String(run.seed) === side.run);

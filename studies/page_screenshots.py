@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
+
+from pisces.cli.metric_files import compare_trajectories
+from pisces.envs.jumping import JumpingTask, optimal_actions, optimal_frames
+from pisces.trajectories import Trajectory
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ FIRST_SCREENS = (
     Screen("report_dark", 1280, 720, "dark"),
     Screen("report_phone", 390, 844, "light"),
 )
+METRIC_SCREEN = Screen("metric_page", 1280, 660, "light")
 SIZES = {"desktop": (1280, 720), "phone": (390, 844), "wide": (1920, 1080)}
 TABS = ("overview", "compare", "metric", "embedding", "diagnosis", "runs")
 
@@ -47,6 +53,16 @@ def all_screens() -> list[Screen]:
         for size, pixels in SIZES.items()
         for theme in ("light", "dark")
     ]
+
+
+def write_metric_page(folder: Path) -> Path:
+    """Writes the page of `pisces metric` for the optimal episodes of two jumping tasks."""
+    sides = []
+    for position in (25, 45):
+        task = JumpingTask(position, 10)
+        sides.append(Trajectory(optimal_frames(task), optimal_actions(task)))
+    compare_trajectories(sides[0], sides[1], 0.99).write(folder, "obstacle at 25", "obstacle at 45")
+    return folder / "metric.html"
 
 
 def take(browser: Browser, page: Path, screen: Screen, out: Path, **options: Any) -> Path:
@@ -72,6 +88,9 @@ def main(page: Path, out: Path, every: bool) -> None:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for screen in all_screens() if every else FIRST_SCREENS:
             print(take(browser, page, screen, out))
+        if not every:
+            with tempfile.TemporaryDirectory() as folder:
+                print(take(browser, write_metric_page(Path(folder)), METRIC_SCREEN, out))
         browser.close()
 
 

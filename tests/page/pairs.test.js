@@ -13,8 +13,9 @@ test("actions agree up to the first difference or the end of an episode", () => 
 
 test("a sentence tells which actions differ", () => {
   assert.equal(agreementText({ steps: 0, differ: true }, "jump", "right"), "Different actions are optimal: jump in x, right in y.");
-  assert.match(agreementText({ steps: 1, differ: true }, "jump", "right"), /for one step; then x needs jump and y needs right/);
+  assert.match(agreementText({ steps: 1, differ: true }, "jump", "right"), /for one step, then different ones: jump in x, right in y/);
   assert.match(agreementText({ steps: 3, differ: true }, "a", "b"), /for 3 steps/);
+  assert.match(agreementText({ steps: 3, differ: true }, "a", "b", "taken"), /are taken for/);
   assert.match(agreementText({ steps: 9, differ: false }, "", ""), /From here on/);
 });
 

@@ -45,7 +45,7 @@ function meaning(i, j) {
     return a === b ? `Action ${a} is chosen in both states.` : `Different actions are chosen: ${a} in x, ${b} in y.`;
   }
   const found = agreement(sideX.actions, sideY.actions, i, j);
-  return agreementText(found, `action ${sideX.actions[i + found.steps]}`, `action ${sideY.actions[j + found.steps]}`);
+  return agreementText(found, `action ${sideX.actions[i + found.steps]}`, `action ${sideY.actions[j + found.steps]}`, "taken");
 }
 
 function showStates(row, column) {

@@ -27,13 +27,14 @@ function seedsText(setting) {
 export function evidence(a, b) {
   const [x, y] = [data.settings[a], data.settings[b]];
   if (a === b) return `${x.measure}: ${seedsText(x)}.`;
+  if (x.summary.count + y.summary.count === 2) return `Trained on: ${y.where}. One run of each: an illustration, not evidence.`;
   const differences = pairedDifferences(runsOf(a), runsOf(b));
   let text = `Trained on: ${y.where}. ${seedsText(y)}; against ${seedsText(x)}.`;
   if (differences.length > 1) {
     const found = interval95(differences), sign = found.mean > 0 ? "+" : "";
     const sure = found.low > 0 || found.high < 0 ? "" : ", which contains zero";
     text += ` On the same ${found.count} seeds: ${sign}${shortNumber(found.mean)} [${intervalText(found)}${sure}].`;
-  } else if (runsOf(a).length + runsOf(b).length > 2) {
+  } else {
     const rate = winRate(runsOf(a).map((run) => run.value), runsOf(b).map((run) => run.value), y.better);
     text += ` A run of the first beats one of the second with probability ${rate.toFixed(2)}.`;
   }

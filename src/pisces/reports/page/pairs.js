@@ -19,12 +19,13 @@ export function agreement(x, y, i, j) {
  * @param {{steps: number, differ: boolean}} found
  * @param {string} actionX the first different action of x
  * @param {string} actionY the first different action of y
+ * @param {string} kind what the actions are: optimal, or taken
  */
-export function agreementText(found, actionX, actionY) {
-  if (!found.differ) return "From here on, the same actions are optimal in both.";
-  if (!found.steps) return `Different actions are optimal: ${actionX} in x, ${actionY} in y.`;
+export function agreementText(found, actionX, actionY, kind = "optimal") {
+  if (!found.differ) return `From here on, the same actions are ${kind} in both.`;
+  if (!found.steps) return `Different actions are ${kind}: ${actionX} in x, ${actionY} in y.`;
   const steps = found.steps === 1 ? "one step" : `${found.steps} steps`;
-  return `The same actions are optimal for ${steps}; then x needs ${actionX} and y needs ${actionY}.`;
+  return `The same actions are ${kind} for ${steps}, then different ones: ${actionX} in x, ${actionY} in y.`;
 }
 
 /** The place of the smallest value, the first of several; a place to skip counts as infinite. @param {ArrayLike<number>} row @param {number} skip */

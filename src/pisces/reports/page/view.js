@@ -89,6 +89,9 @@ function drawTabs() {
   }, TABS[tab]));
   byId("tabs").replaceChildren(...tabs);
   if (focused) byId(`tab-${view.tab}`).focus();
+  // On narrow screens not all tabs fit.
+  const list = byId("tabs"), tab = byId(`tab-${view.tab}`);
+  list.scrollLeft = tab.offsetLeft - list.offsetLeft - (list.clientWidth - tab.clientWidth) / 2;
 }
 
 /** Moves the experiments' sections to their tabs; a section without a script counts as a part too. */

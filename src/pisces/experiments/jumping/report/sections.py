@@ -93,16 +93,17 @@ def page_section(runs: Sequence[StoredRun], projection: str) -> PageSection:
     aggregates = aggregate_table(runs)
     tables = {"aggregates.md": aggregates} if aggregates else {}
     if diagnoses:
-        tables |= {"diagnosis.md": diagnosis_markdown(diagnoses), "diagnosis.csv": diagnosis_csv(diagnoses)}
+        tables |= _diagnosis_tables([(label, one) for _, label, one in diagnoses])
     drawn: Figures = {}
     if embeddings:
         caption = "Embedded states: colors are tasks, numbers distances to the obstacle"
         drawn["embeddings"] = (caption, embedding_figure([(run.label, one) for run, one in embeddings]))
+    labels = page_labels([run for run, _ in embeddings])
     data = {
         **packed_task(),
         "metrics": packed_metrics(),
-        "embeddings": [packed_embedding(run.label, one) for run, one in embeddings],
-        "diagnoses": [packed_diagnosis(label, one) for label, one in diagnoses],
+        "embeddings": [packed_embedding(label, one) for label, (_, one) in zip(labels, embeddings, strict=True)],
+        "diagnoses": [packed_diagnosis(labels[place], one) for place, _, one in diagnoses],
     }
     return PageSection(data, sections(), scripts(), tables, drawn, tuple(notes))
 
@@ -130,11 +131,26 @@ def _embeddings(runs: Sequence[StoredRun], projection: str, notes: list[str]) ->
     return embedded
 
 
-def _diagnoses(runs: Sequence[StoredRun], notes: list[str]) -> list[tuple[str, RunDiagnosis]]:
+def page_labels(runs: Sequence[StoredRun]) -> list[str]:
+    """Names runs by method and seed, if they differ in nothing else, otherwise with everything that sets them apart."""
+    alike = len({(run.config.where, str(run.config.changes), run.config.preset) for run in runs}) == 1
+    names = [
+        f"{run.experiment.method_names.get(run.config.method, run.config.method)}, seed {run.config.seed}"
+        for run in runs
+    ]
+    return names if alike and len(set(names)) == len(names) else [run.label for run in runs]
+
+
+def _diagnosis_tables(diagnoses: Sequence[tuple[str, RunDiagnosis]]) -> dict[str, str]:
+    return {"diagnosis.md": diagnosis_markdown(diagnoses), "diagnosis.csv": diagnosis_csv(diagnoses)}
+
+
+def _diagnoses(runs: Sequence[StoredRun], notes: list[str]) -> list[tuple[int, str, RunDiagnosis]]:
+    """Returns the place of a run, its label, and its diagnosis."""
     found = []
-    for run in runs:
+    for place, run in enumerate(runs):
         try:
-            found.append((run.label, diagnose_run(run)))
+            found.append((place, run.label, diagnose_run(run)))
         except UserError as error:
             notes.append(f"Not diagnosed: {error}")
     return found

@@ -57,12 +57,12 @@ function failureSummary({ failure, solved }) {
 }
 
 function drawDiagnosis() {
-  const one = data.jumping.diagnoses[diagnosisState.run], worst = [...one.tasks].sort((a, b) => b.regret - a.regret);
+  const one = data.jumping.diagnoses[diagnosisState.run], worst = [...one.tasks].sort((a, b) => Number(a.solved) - Number(b.solved) || b.regret - a.regret);
   byId("diagnosis-summary").textContent = one.summary;
   const choose = (task) => element("button", { type: "button", class: "link", click: () => { showFailure(task); byId("failure").scrollIntoView({ block: "nearest" }); } }, task.name);
   plainTable(byId("diagnosis-tasks"), ["unseen task", "the agent", "first wrong action", "aligned (%)", "no match (%)"],
     worst.map((task) => [choose(task), task.solved ? "solves it" : "fails", failureSummary(task), task.aligned, task.unmatched]));
-  showFailure(worst.find((task) => task.failure) ?? worst[0]);
+  showFailure(worst.find(({ failure }) => failure && failure.neighbor.action === failure.agent) ?? worst[0]);
 }
 
 function startDiagnosis() {

@@ -10,7 +10,7 @@ import { DECISIONS, drawFrame, jumpStep, jumping, optimalState } from "./task.js
 import { agents, chosenPair, learnedSimilarity, loadMatrices, metricDistance, openPair, pixels } from "./metric.js";
 
 const TASK_COLORS = ["#7d7d86", "#2f7fd0", "#d9541e", "#1f9464", "#9a62c9", "#a97a10"];
-const PLANE_MARGIN = 18, LABEL_EVERY = 10, SHARE = 0.62;
+const PLANE_MARGIN = 18, LABEL_EVERY = 10, SHARE = 0.54;
 const chosenState = { task: 3, step: 21 };
 const planes = [];
 

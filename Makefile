@@ -100,7 +100,8 @@ readme: $(STAMP)  ## Fill the tables of README and docs from results/, and draw 
 screenshots: $(STAMP) chromium  ## Draw the environments and photograph the report page of results/ for the docs (minutes)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'
 	$(BIN)/pisces report results --out report --projection none
-	$(BIN)/python studies/page_screenshots.py report/report.html docs/images
+	$(BIN)/pisces demo --out demo
+	$(BIN)/python studies/page_screenshots.py report/report.html docs/images --demo demo/report.html
 	$(BIN)/python studies/environment_pictures.py docs/images
 	$(BIN)/python studies/readme_animation.py results
 

@@ -1,4 +1,4 @@
-"""Takes pictures of the report page: ``python studies/page_screenshots.py report/report.html docs/images``.
+"""Takes pictures of the report page: ``python studies/page_screenshots.py report/report.html docs/images --demo ...``.
 
 Needs Chromium and the extra `browser`. The page is shown without motion, so that pictures do not depend on the time.
 """
@@ -6,12 +6,12 @@ Needs Chromium and the extra `browser`. The page is shown without motion, so tha
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tyro
 from playwright.sync_api import Browser, sync_playwright
 
 from pisces.cli.metric_files import compare_trajectories
@@ -41,6 +41,10 @@ FIRST_SCREENS = (
     Screen("report_phone", 390, 844, "light"),
 )
 METRIC_SCREEN = Screen("metric_page", 1280, 660, "light")
+DEMO_SCREENS = (
+    Screen("report_embedding", 1280, 720, "light", "tab=embedding"),
+    Screen("report_diagnosis", 1280, 720, "light", "tab=diagnosis"),
+)
 SIZES = {"desktop": (1280, 720), "phone": (390, 844), "wide": (1920, 1080)}
 TABS = ("overview", "compare", "metric", "embedding", "diagnosis", "runs")
 
@@ -80,19 +84,27 @@ def take(browser: Browser, page: Path, screen: Screen, out: Path, **options: Any
     return path
 
 
-def main(page: Path, out: Path, every: bool) -> None:
-    """Writes the pictures of the docs, or those of every tab."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+def main(page: Path, out: Path, demo: Path | None = None, every: bool = False) -> None:
+    """Write the pictures of the docs.
+
+    Args:
+        page: report.html of the committed results.
+        out: folder of the pictures.
+        demo: report.html of the demo, whose runs have the checkpoints that embeddings and diagnosis need.
+        every: write every tab at three sizes and in both themes instead, to look at.
+    """
+    shots = [(page, screen) for screen in (all_screens() if every else FIRST_SCREENS)]
     out.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for screen in all_screens() if every else FIRST_SCREENS:
-            print(take(browser, page, screen, out))
+    with sync_playwright() as driver, tempfile.TemporaryDirectory() as folder:
         if not every:
-            with tempfile.TemporaryDirectory() as folder:
-                print(take(browser, write_metric_page(Path(folder)), METRIC_SCREEN, out))
+            shots.append((write_metric_page(Path(folder)), METRIC_SCREEN))
+            shots += [] if demo is None else [(demo, screen) for screen in DEMO_SCREENS]
+        chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for shown, screen in shots:
+            print(take(browser, shown, screen, out))
         browser.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), "--all" in sys.argv)
+    tyro.cli(main, config=(tyro.conf.PositionalRequiredArgs,))

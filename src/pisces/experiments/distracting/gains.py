@@ -95,7 +95,7 @@ def _row(gain: Gain) -> tuple[str | Cell, ...]:
 
 
 def _average(gains: Sequence[Gain]) -> str | None:
-    """Mean over tasks of the differences in percent of the paper's DrQ, with its interval; None for fewer than two tasks."""
+    """Mean over two or more tasks of the differences in percent of the paper's DrQ, with its interval."""
     percent = {
         gain.task: tuple(100 * value / DISTRACTING["random", "drq"][gain.task].mean for value in gain.differences())
         for gain in gains

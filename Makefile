@@ -90,7 +90,7 @@ format: $(STAMP)  ## Format the code and apply the linter's fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-DOCUMENTS := README.md docs/lqr.md docs/distracting.md docs/reproduction.md docs/reproduction_details.md docs/howto_sb3.md docs/minigrid.md docs/faults.md docs/metric_aggregation.md
+DOCUMENTS := README.md docs/lqr.md docs/distracting.md docs/reproduction.md docs/reproduction_details.md docs/howto_sb3.md docs/minigrid.md docs/faults.md docs/metrics.md docs/metric_aggregation.md
 
 readme: $(STAMP)  ## Fill the tables of README and docs from results/, and draw their figures
 	$(BIN)/python studies/fill_docs.py results $(DOCUMENTS)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = (
     "README.md",
     *(f"docs/{name}.md" for name in ("lqr", "distracting", "reproduction", "reproduction_details", "howto_sb3")),
-    *(f"docs/{name}.md" for name in ("minigrid", "faults", "metric_aggregation")),
+    *(f"docs/{name}.md" for name in ("minigrid", "faults", "metrics", "metric_aggregation")),
 )
 
 

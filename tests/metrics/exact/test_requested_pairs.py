@@ -1,5 +1,7 @@
 """`pairs=`: distances of requested pairs against those of all pairs."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -88,6 +90,27 @@ def test_pairs_far_away_are_not_listed(cost, monkeypatch):
     monkeypatch.setattr(bounds, "PAIRS_LIMIT", 100)
     with pytest.raises(UserError, match=r"certify an error of .* raise the tolerance"):
         policy_similarity_metric(mdp, pairs=[[0, 1000]], tolerance=1e-3, **options)
+
+
+def test_pairs_of_a_large_grid_take_little_memory():
+    # 40,000 states; the distances of all pairs would take 12 GB. Moves go right, then down along the last column.
+    side, discount = 200, 0.9
+    row, column = np.divmod(np.arange(side * side), side)
+    following = np.where(column < side - 1, row * side + column + 1, np.minimum(row + 1, side - 1) * side + column)
+    chain = scipy.sparse.csr_array(
+        (np.ones(side * side), (np.arange(side * side), following)), shape=(side * side, side * side)
+    )
+    rewards = (column == side - 1).astype(float)[:, None]
+    mdp = FiniteMDP([chain], rewards)
+    starts = np.random.default_rng(0).integers(side * side, size=(10, 2))
+    tracemalloc.start()
+    result = pi_bisimulation_metric(mdp, discount=discount, policy_x=np.ones((side * side, 1)), pairs=starts)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100e6
+    # Rewards are 1 in the last column, so a pair differs while only one of its states has arrived there.
+    ends = discount ** (side - 1 - column[starts]) / (1 - discount)
+    np.testing.assert_allclose(result.distance, np.abs(ends[:, 0] - ends[:, 1]), atol=1e-9)
 
 
 def test_no_pairs():

@@ -66,3 +66,16 @@ def test_a_sprite_holds_every_frame():
 def test_names_of_files_are_escaped():
     text = metric_page(np.ones((1, 1)), np.array([0]), "psm", (Side("<b>"), Side("y")))
     assert "<b>" not in text.partition("<script")[0].partition("<body>")[2]
+
+
+def test_actions_may_be_vectors_and_observations_anything():
+    sides = (Side("a", np.array(["x", "y"]), ["0, 1", "1, 1"]), Side("b", np.zeros((2, 0)), [0, 1]))
+    data = packed(np.ones((2, 2)), *sides)
+    assert [side["actions"] for side in data["sides"]] == [["0, 1", "1, 1"], [0, 1]]
+    assert [side["numbers"] for side in data["sides"]] == [None, ["", ""]]
+
+
+def test_states_of_mdps_are_marked_by_dots():
+    sides = Side("a", in_sequence=False), Side("b", in_sequence=False)
+    assert "Green dots mark" in metric_page(np.ones((1, 1)), np.array([0]), "psm", sides)
+    assert "The green line" in metric_page(np.ones((1, 1)), np.array([0]), "psm", (Side("a"), Side("b")))

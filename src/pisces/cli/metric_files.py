@@ -162,10 +162,12 @@ def _trajectory_side(name: str, trajectory: Trajectory) -> Side:
     actions = trajectory.actions
     if actions is None and trajectory.policies is not None:
         actions = trajectory.policies.argmax(axis=1)
-    discrete = actions is not None and is_discrete(actions)
-    return Side(
-        name, np.asarray(trajectory.observations), actions.tolist() if discrete and actions is not None else None
-    )
+    observations = np.asarray(trajectory.observations)
+    if actions is None or not is_discrete(actions):
+        return Side(name, observations)
+    # Vectors of discrete actions are compared as a whole.
+    labels = [int(one) if actions.ndim == 1 else ", ".join(map(str, one)) for one in actions.tolist()]
+    return Side(name, observations, labels)
 
 
 def _options(metric: str, accuracy: Accuracy, ties: str) -> dict[str, Any]:

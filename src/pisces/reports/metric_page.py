@@ -32,8 +32,8 @@ class Side:
     """Its name."""
     observations: NDArray[Any] | None = None
     """Observations of its states [n, ...]; frames are drawn, numbers listed."""
-    actions: Sequence[int] | None = None
-    """The actions in its states [n], if they are discrete."""
+    actions: Sequence[int | str] | None = None
+    """The actions in its states [n], if they are discrete: numbers or names."""
     in_sequence: bool = True
     """Whether the states follow each other, as those of a trajectory do."""
 
@@ -61,17 +61,21 @@ def metric_page(
         "sides": [_packed_side(side, own) for side, own in zip(sides, shown, strict=True)],
     }
     names = " and ".join(escape(side.name) for side in sides)
-    body = [f"<h1>How far apart are the states of {names}?</h1>", page.paragraph(_reading(shown, distance), "soft")]
+    body = [
+        f"<h1>How far apart are the states of {names}?</h1>",
+        page.paragraph(_reading(shown, distance, sides), "soft"),
+    ]
     body += [page.asset("metric_page.html"), *(page.paragraph(note, "soft") for note in notes)]
     script = bundle([page.asset(f"{name}.js") for name in SCRIPTS])
     libraries = [page.asset(name) for name in LIBRARIES]
     return page.page(f"pisces: {title}", body, data, script, libraries=libraries)
 
 
-def _reading(shown: Sequence[NDArray[np.int64]], distance: FloatArray) -> str:
+def _reading(shown: Sequence[NDArray[np.int64]], distance: FloatArray, sides: Sequence[Side]) -> str:
+    path = "The green line leads through" if all(side.in_sequence for side in sides) else "Green dots mark"
     text = (
-        "Rows are the states of x, columns those of y; light is near. The green line joins each state of x with the "
-        "nearest state of y. Hover, touch, or use the arrow keys."
+        f"Rows are the states of x, columns those of y; light is near. {path} the nearest state of y to each of x. "
+        "Hover, touch, or use the arrow keys."
     )
     if any(len(own) < count for own, count in zip(shown, distance.shape, strict=True)):
         sizes = " x ".join(map(str, distance.shape))
@@ -82,12 +86,12 @@ def _reading(shown: Sequence[NDArray[np.int64]], distance: FloatArray) -> str:
 def _packed_side(side: Side, shown: NDArray[np.int64]) -> dict[str, Any]:
     frames = None if side.observations is None else frame_images(side.observations[shown])
     numbers = None
-    if side.observations is not None and frames is None:
+    if side.observations is not None and frames is None and side.observations.dtype.kind in "buif":
         flat = side.observations[shown].reshape(len(shown), -1)
         numbers = [_listed(row) for row in flat]
     return {
         "name": side.name,
-        "actions": None if side.actions is None else [int(action) for action in side.actions],
+        "actions": None if side.actions is None else list(side.actions),
         "sequence": side.in_sequence,
         "frames": None if frames is None else packed_frames(frames),
         "numbers": numbers,

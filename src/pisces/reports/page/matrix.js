@@ -21,6 +21,7 @@ const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowD
  * @property {number[]} domain the values at the ends of the color bar
  * @property {boolean} lightIsLow whether small values are light
  * @property {number[]} path the matched column of each row
+ * @property {boolean} ordered whether the states follow each other, so that a line joins the matches
  * @property {string} x label of the columns
  * @property {string} y label of the rows
  */
@@ -57,12 +58,14 @@ function drawMatrix(matrix, width, cover) {
   const inner = width - MARGINS.left - MARGINS.right, tall = clamp(inner * matrix.rows / matrix.columns, 0.5 * inner, 1.2 * inner);
   const height = tall + MARGINS.top + MARGINS.bottom, color = { type: "linear", scheme: "magma", reverse: matrix.lightIsLow, domain: matrix.domain, clamp: true, label: matrix.unit };
   const axis = (label, size) => ({ label, labelAnchor: "center", labelArrow: "none", domain: [-0.5, size - 0.5], ticks: Math.min(6, size), tickFormat: (value) => (Number.isInteger(value) ? value : ""), grid: false });
+  const matches = matrix.path.map((column, row) => [column, row]);
   const picture = Plot.plot({
     width, height, marginLeft: MARGINS.left, marginRight: MARGINS.right, marginTop: MARGINS.top, marginBottom: MARGINS.bottom, style: STYLE, color,
     x: axis(matrix.x, matrix.columns), y: { ...axis(matrix.y, matrix.rows), reverse: true },
     marks: [
       Plot.raster(matrix.values, { width: matrix.columns, height: matrix.rows, x1: -0.5, y1: -0.5, x2: matrix.columns - 0.5, y2: matrix.rows - 0.5, imageRendering: "pixelated" }),
-      Plot.line(matrix.path.map((column, row) => [column, row]), { stroke: PATH_COLOR, strokeWidth: 2.5 }),
+      matrix.ordered ? Plot.line(matches, { stroke: PATH_COLOR, strokeWidth: 2.5 })
+        : Plot.dot(matches, { fill: PATH_COLOR, stroke: "white", strokeWidth: 0.8, r: clamp(inner / matrix.columns / 5, 1.5, 7) }),
     ],
   });
   Object.assign(cover.style, { left: `${MARGINS.left}px`, top: `${MARGINS.top}px`, width: `${inner}px`, height: `${tall}px` });

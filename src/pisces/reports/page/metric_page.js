@@ -8,6 +8,7 @@ import { matrixView } from "./matrix.js";
 const metric = await inflateJson(byId("data").textContent);
 const [rows, columns] = metric.shape;
 const distances = Float64Array.from(new Float32Array(bytes(metric.distance).buffer));
+const largestDistance = distances.reduce((most, one) => Math.max(most, one), 0) || 1;
 const [sideX, sideY] = metric.sides;
 const sprites = await Promise.all(metric.sides.map(({ frames }) => frames && loaded(frames.source)));
 
@@ -37,8 +38,10 @@ function drawSide(letter, side, number, place) {
   return state;
 }
 
-function meaning(i, j) {
-  if (!sideX.actions || !sideY.actions) return "";
+function meaning(i, j, value) {
+  if (!sideX.actions || !sideY.actions) {
+    return value === 0 ? "The metric takes the two states for the same." : `They are ${Math.round(100 * value / largestDistance)} % as far apart as the most different states here.`;
+  }
   const known = sideX.sequence && sideY.sequence;
   if (!known) {
     const [a, b] = [sideX.actions[i], sideY.actions[j]];
@@ -51,14 +54,14 @@ function meaning(i, j) {
 function showStates(row, column) {
   heatMap.mark(row, column);
   const i = drawSide("x", sideX, 0, row), j = drawSide("y", sideY, 1, column), value = distances[row * columns + column];
-  byId("pair-meaning").textContent = meaning(i, j);
+  byId("pair-meaning").textContent = meaning(i, j, value);
   const best = metric.nearest[row];
   byId("pair").textContent = `Distance ${Number(value.toPrecision(6))}. ${best === j ? "No state of y is nearer to this state of x." : `The nearest state of y is state ${best}.`}`;
 }
 
 const heatMap = matrixView({
-  id: "metric-matrix", title: metric.title, unit: "distance", rows, columns, values: distances, domain: [0, distances.reduce((most, one) => Math.max(most, one), 0) || 1], lightIsLow: true,
-  path: metric.nearest.map((state) => shownPlace(1, state)), x: `state of y: ${sideY.name}`, y: `state of x: ${sideX.name}`,
+  id: "metric-matrix", title: metric.title, unit: "distance", rows, columns, values: distances, domain: [0, largestDistance], lightIsLow: true,
+  path: metric.nearest.map((state) => shownPlace(1, state)), ordered: sideX.sequence && sideY.sequence, x: `state of y: ${sideY.name}`, y: `state of x: ${sideX.name}`,
 }, showStates);
 byId("matrices").append(heatMap.figure);
 showStates(0, shownPlace(1, metric.nearest[0]));

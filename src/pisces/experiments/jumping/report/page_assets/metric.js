@@ -66,7 +66,7 @@ function drawMetric() {
   const x = { ...metricState.x, color }, y = { ...metricState.y, color };
   const distance = wholeMatrix((i, j) => metricDistance(metric, x, y, i, j, discount));
   const path = Array.from({ length: DECISIONS }, (_, i) => nearestPlace(distance.subarray(i * DECISIONS, (i + 1) * DECISIONS)));
-  const shape = { rows: DECISIONS, columns: DECISIONS, path, x: `step of y (obstacle at ${y.position})`, y: `step of x (obstacle at ${x.position})` };
+  const shape = { rows: DECISIONS, columns: DECISIONS, path, ordered: true, x: `step of y (obstacle at ${y.position})`, y: `step of x (obstacle at ${x.position})` };
   const views = [matrixView({ ...shape, id: "metric-matrix", title: `Distance: ${data.jumping.metrics.titles[metric]}`, unit: "distance", values: distance,
     domain: [0, Math.max(...distance) || 1], lightIsLow: true }, choosePair)];
   const learned = agent ? wholeMatrix((i, j) => learnedSimilarity(agent, x, y, i, j)) : null;

@@ -34,7 +34,7 @@ from pisces.experiments.minigrid.tables import gains_table, solved_table
 from pisces.experiments.registry import all_experiments
 from pisces.reports.results import StoredRun, StoredRuns, read_runs
 from readme_animation import caption
-from robustness_tables import fuzz_table
+from robustness_tables import crash_table, fuzz_table
 
 NO_LEVELS = "No finished run of MiniGrid lies in the results.\n"
 MAIN_METHODS = ("dropout+l2", "bisimulation-transfer", "pse", "randconv", "randconv+pi-bisimulation", "randconv+pse")
@@ -70,6 +70,7 @@ MEASURED: Mapping[str, Callable[[Path], str]] = {
     "jumping_epsilon_metric": epsilon_metric_table,
     "jumping_random_grid": random_grid_table,
     "fuzz": fuzz_table,
+    "crash": crash_table,
 }
 """Tables of what is not a run: of files below the results."""
 

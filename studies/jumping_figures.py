@@ -14,7 +14,7 @@ from jumping_embeddings import embeddings_figure
 from pisces.experiments.jumping.report.embeddings import has_umap
 from pisces.experiments.jumping.report.figures import banded_curves, by_grid, color_bars, epsilon_curve, middle_run
 from pisces.experiments.jumping.report.tables import GRIDS, METHOD_NAMES, cell_of, color_series, epsilon_scores
-from pisces.experiments.jumping.report.task_figures import metric_maps, randconv_samples
+from pisces.experiments.jumping.report.task_figures import metric_maps, randconv_samples, trajectories, validation_map
 from pisces.experiments.jumping.report.tiles import draw_tiles, draw_training, solved_tiles
 from pisces.experiments.registry import all_experiments
 from pisces.reports.results import StoredRun, read_runs
@@ -59,6 +59,7 @@ def study_figures(runs: Sequence[StoredRun]) -> dict[str, Figure]:
     """The figures that need no trained agents and whose runs are there: file stem -> figure."""
     groups = study_groups(runs)
     figures = {"jumping_metrics": metric_maps(), "jumping_randconv": randconv_samples()}
+    figures |= {"jumping_trajectories": trajectories(), "jumping_validation": validation_map()}
     if not groups:
         return figures
     figures["jumping_solved"] = solved_matrix(groups)

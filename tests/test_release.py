@@ -2,6 +2,7 @@
 
 import io
 import re
+import sys
 import tarfile
 import tomllib
 from pathlib import Path
@@ -11,6 +12,7 @@ import yaml
 
 import pisces
 from make_dist import absolute_links, normalized, package_version
+from pisces.errors import missing_text
 from release_notes import section, version_of
 
 ROOT = Path(__file__).parents[1]
@@ -81,3 +83,12 @@ def test_archives_of_the_same_files_have_the_same_bytes():
     assert one != two
     assert normalized(one, 5) == normalized(two, 5)
     assert normalized(one, 5) != normalized(archive(["a", "c"], 1, "x"), 5)
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [((3, 12, 1), "pip install 'pisces-rl[control]'"), ((3, 13, 0), "labmaze")]
+)
+def test_a_missing_dm_control_is_explained(monkeypatch, version, words):
+    monkeypatch.setattr(sys, "version_info", version)
+    assert words in missing_text("dm_control", "control")
+    assert "pip install 'pisces-rl[tune]'" in missing_text("optuna", "tune")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,6 +29,8 @@ EXTRAS = {
     "minari": ("minari", "minari"),
 }
 """Optional dependencies."""
+DM_CONTROL_ENDS = (3, 13)
+"""The first version of Python without dm_control."""
 LONGEST_NAME = 200
 """Letters of an unknown name that an error shows."""
 
@@ -62,8 +65,18 @@ def import_extra(module: str, extra: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != module.split(".")[0]:
             raise
-        package = module.split(".")[0]
-        raise MissingExtraError(f"{package} is not installed; run: pip install 'pisces-rl[{extra}]'") from error
+        raise MissingExtraError(missing_text(module.split(".")[0], extra)) from error
+
+
+def missing_text(package: str, extra: str) -> str:
+    """Says how to install an optional dependency, or why that is not possible."""
+    if package == "dm_control" and sys.version_info >= DM_CONTROL_ENDS:
+        newest, own = (".".join(map(str, version[:2])) for version in (DM_CONTROL_ENDS, sys.version_info))
+        return (
+            f"dm_control cannot be installed with Python {own}, because labmaze, which it needs, has no builds for "
+            f"Python {newest} and later; use Python 3.11 or 3.12 for the tasks of the extra '{extra}'"
+        )
+    return f"{package} is not installed; run: pip install 'pisces-rl[{extra}]'"
 
 
 def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UserError:

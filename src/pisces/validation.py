@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tokenize import TokenError
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, BinaryIO, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,30 +154,34 @@ def check_settings(settings: Any) -> None:
     Checked are the types bool, int, float and str, the choices of a Literal, and the `Interval` of an Annotated type.
     Numbers become Python's own, and floats where the annotation is float: 5 and 5.0 are the same setting.
     """
-    for name, hint in _annotations(settings.__class__).items():
-        kind, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    for name, kind, choices, intervals in _rules(settings.__class__):
         value = getattr(settings, name)
-        if get_origin(kind) is Literal:
-            if value not in get_args(kind):
-                raise unknown_name(name, value, get_args(kind))
+        if choices:
+            if value not in choices:
+                raise unknown_name(name, value, choices)
         elif kind in _KINDS:
             value = _converted(name, value, kind)
             object.__setattr__(settings, name, value)
-        for interval in metadata:
-            if isinstance(interval, Interval) and value not in interval:
+        for interval in intervals:
+            if value not in interval:
                 raise UserError(f"{name} must be {interval}, got {value}")
 
 
 @cache
-def _annotations(settings: type) -> dict[str, Any]:
-    return {
-        name: hint
-        for name, hint in get_type_hints(settings, include_extras=True).items()
-        if get_origin(hint) is not ClassVar
-    }
+def _rules(settings: type) -> list[tuple[str, Any, tuple[Any, ...], tuple[Interval, ...]]]:
+    """Returns the fields of a dataclass: name, type, the choices of a Literal, and intervals."""
+    rules = []
+    for name, hint in get_type_hints(settings, include_extras=True).items():
+        if get_origin(hint) is not ClassVar:
+            kind, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+            choices = get_args(kind) if get_origin(kind) is Literal else ()
+            rules.append((name, kind, choices, tuple(one for one in metadata if isinstance(one, Interval))))
+    return rules
 
 
 def _converted(name: str, value: Any, kind: type) -> Any:
+    if type(value) is kind and kind is not float:
+        return value
     accepted, words = _KINDS[kind]
     fits = isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
     try:
@@ -223,6 +227,9 @@ NPZ_READ_ERRORS = (
     *(RecursionError, MemoryError, OverflowError),  # of what damaged headers declare
 )
 """What reading a damaged npz file may raise."""
+END_RECORD = struct.Struct("<4s4H2LH")
+"""The last record of a zip archive, without the comment: signature, two numbers of disks, members on this disk, members
+in all, size and place of their list, length of the comment."""
 
 
 def load_arrays(kind: str, path: str | Path, names: Container[str] | None = None) -> dict[str, NDArray[Any]]:
@@ -239,7 +246,7 @@ def load_arrays(kind: str, path: str | Path, names: Container[str] | None = None
         with Path(path).open("rb") as file, zipfile.ZipFile(file) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             chosen = {name: info for name, info in members.items() if names is None or name in names}
-            if zipfile._EndRecData(file)[4] != len(archive.infolist()):  # type: ignore[attr-defined]
+            if _declared_members(file, archive) != len(archive.infolist()):
                 raise ValueError("the list of contents is not complete")
             for info in members.values():
                 archive.open(info).close()  # raises where names in the file and in its list of contents differ
@@ -250,6 +257,12 @@ def load_arrays(kind: str, path: str | Path, names: Container[str] | None = None
         raise
     except NPZ_READ_ERRORS as error:
         raise UserError(f"{str(path)!r} is damaged or not {kind} file (npz without pickled objects)") from error
+
+
+def _declared_members(file: BinaryIO, archive: zipfile.ZipFile) -> int:
+    """Returns the number of members that the end of an archive declares; zipfile reads fewer without an error."""
+    file.seek(-END_RECORD.size - len(archive.comment), os.SEEK_END)
+    return int(END_RECORD.unpack(file.read(END_RECORD.size))[4])
 
 
 def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:

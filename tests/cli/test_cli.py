@@ -138,7 +138,11 @@ def test_metric_explains_missing_files(tmp_path, capsys):
 
 def test_doctor_and_version(capsys):
     assert main(["doctor"]) == 0
-    assert "torch" in capsys.readouterr().out
+    quick = capsys.readouterr().out
+    assert "torch" in quick
+    assert "compiled kernels" not in quick
+    assert main(["doctor", "--full"]) == 0
+    assert "the metric of a known pair is right" in capsys.readouterr().out
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("pisces 0.")
 

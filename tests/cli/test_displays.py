@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from pisces.cli.displays import RunDisplay, SweepDisplay, time_left
+from pisces.cli import displays
+from pisces.cli.displays import RunDisplay, StageDisplay, SweepDisplay, time_left
 from pisces.cli.terminal import note_compilation
 from pisces.runs.pool import Reported
 from pisces.runs.progress import Progress
@@ -72,3 +73,16 @@ def test_the_first_use_says_that_it_compiles(tmp_path, monkeypatch, capsys):
     (tmp_path / "kernel.nbi").touch()
     note_compilation()
     assert capsys.readouterr().out == ""
+
+
+def test_stages_are_shown_on_a_terminal_and_elsewhere(monkeypatch):
+    console = terminal(80)
+    with StageDisplay(console) as display:
+        display.update("reading results", 40, 1000)
+    assert "reading results" in console.file.getvalue()
+    assert "40/1000" in console.file.getvalue()
+    plain = Console(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr(displays, "PAUSE", 0)
+    with StageDisplay(plain) as display:
+        display.update("drawing figures", 2, 13)
+    assert plain.file.getvalue() == "drawing figures: 2 of 13\n"

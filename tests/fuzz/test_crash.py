@@ -1,16 +1,16 @@
 """A few kills; `make crash-test` does a hundred."""
 
 import pytest
-from crash import content, crash_test
+from crash import SCENARIOS, content, crash_test
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("scenario", ["train", "sweep", "two sweeps", "tune", "report"])
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_killed_commands_lose_nothing(scenario):
-    found = crash_test(2, seed=1, only=scenario)
+    *_, found = crash_test(scenario, kills=2, seed=1)
     assert found["kills"] >= 2
-    assert not found["scenarios"][scenario]["different"]
+    assert not found["different"]
 
 
 def test_left_files_are_noticed(tmp_path):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from pisces.errors import UserError
 from pisces.reports.statistics import (
@@ -18,6 +19,7 @@ from pisces.reports.statistics import (
     performance_profile,
     probability_of_improvement,
     summarize,
+    t_quantile,
 )
 
 TWO = Scores({"a": (0.0, 2.0), "b": (10.0, 20.0, 30.0)})
@@ -188,3 +190,15 @@ def test_thresholds_and_seeds_are_numbers():
         performance_profile(Scores({"a": [1.0, 2.0]}), [float("nan")])
     with pytest.raises(UserError, match="seed"):
         bootstrap_interval(Scores({"a": [1.0, 2.0]}), mean, seed=-1)
+
+
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=9),
+    st.lists(st.integers(0, 5), min_size=1, max_size=9),
+)
+def test_numbers_agree_with_scipy(x, y):
+    """Ties included; the package does not import scipy.stats, which takes a second."""
+    own = probability_of_improvement(Scores({"t": tuple(map(float, x))}), Scores({"t": tuple(map(float, y))}))
+    assert own == pytest.approx(stats.mannwhitneyu(x, y).statistic / (len(x) * len(y)))
+    assert summarize(x).interquartile_mean == pytest.approx(stats.trim_mean(x, 0.25))
+    assert t_quantile(0.95, len(x)) == pytest.approx(stats.t.ppf(0.975, len(x)))

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
@@ -24,6 +24,8 @@ Describe = Callable[[Mapping[str, Any]], str]
 """An experiment's `describe`."""
 SHOWN = 10
 """Trials in the summary."""
+PAUSE = 2.0
+"""Seconds between two lines about a stage where there is no terminal."""
 BAR_WIDTH, MIN_WIDTH = 20, 12
 """Columns of a bar, and of a text that is cut."""
 
@@ -96,6 +98,40 @@ class RunDisplay:
         fields["share"] = f"{100 * progress.iteration / progress.total:.0f} %"
         fields["left"] = "" if task.time_remaining is None else time_left(task.time_remaining)
         self._bars.update(self._ids[index], completed=progress.iteration, total=progress.total, **fields)
+
+
+class StageDisplay:
+    """A bar for the newest stage; where there is no terminal, a line every few seconds."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bars = Bars(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(BAR_WIDTH),
+            MofNCompleteColumn(),
+            console=console,
+            transient=True,
+        )
+        self._bar = self._bars.add_task("starting", total=None)
+        self._shown = time.monotonic()
+
+    def __enter__(self) -> StageDisplay:
+        if self._console.is_terminal:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._bars.stop()
+
+    def update(self, stage: str, done: int, total: int) -> None:
+        """Shows how much of a stage is done."""
+        self._bars.update(self._bar, description=stage, completed=done, total=total)
+        if not self._console.is_terminal and time.monotonic() - self._shown > PAUSE:
+            self._shown = time.monotonic()
+            self._console.print(f"{stage}: {done} of {total}")
 
 
 class LiveTable:

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pisces
-from pisces.errors import EXTRAS
+from pisces.errors import EXTRAS, missing_text
 
 REQUIRED = ("numpy", "scipy", "numba", "gymnasium")
 FREE_GIGABYTES = 1.0
@@ -30,13 +30,18 @@ class Finding:
     """The version, or what to do."""
 
 
-def examine() -> list[Finding]:
-    """Looks at Python, the packages, threads, compiled kernels and the disk."""
+def examine(full: bool = False) -> list[Finding]:
+    """Looks at Python, the packages, the disk and the libraries for drawing.
+
+    Args:
+        full: also look at what takes seconds: threads and devices of torch, compiled kernels, videos.
+    """
     findings = [Finding("pisces", "ok", pisces.__version__), Finding("python", "ok", sys.version.split()[0])]
     findings += [_package(name) for name in REQUIRED]
     findings += [_extra(name, module, extra) for name, (module, extra) in EXTRAS.items()]
-    findings += [_attempt("threads", _threads), _attempt("compiled kernels", _kernels), _disk()]
-    findings += [*_gl_backends(), _videos()]
+    findings += [_disk(), *_gl_backends()]
+    if full:
+        findings += [_attempt("threads", _threads), _attempt("compiled kernels", _kernels), _attempt("videos", _videos)]
     return findings
 
 
@@ -48,7 +53,7 @@ def _package(name: str) -> Finding:
 
 def _extra(name: str, module: str, extra: str) -> Finding:
     if importlib.util.find_spec(module) is None:
-        return Finding(name, "missing", f"optional: pip install 'pisces-rl[{extra}]'")
+        return Finding(name, "missing", f"optional: {missing_text(module, extra)}")
     return Finding(name, "ok", metadata.version(name))
 
 
@@ -94,9 +99,8 @@ def _gl_backends() -> list[Finding]:
     return findings
 
 
-def _videos() -> Finding:
+def _videos() -> str:
     from pisces.envs.distracting.videos import TEST_CLIPS, TRAIN_CLIPS, find_videos
 
     find_videos("test").load(0, 16)
-    detail = f"{TRAIN_CLIPS} training and {TEST_CLIPS} test clips are built in; --davis names a DAVIS 2017 folder"
-    return Finding("videos", "ok", detail)
+    return f"{TRAIN_CLIPS} training and {TEST_CLIPS} test clips are built in; --davis names a DAVIS 2017 folder"

@@ -131,11 +131,12 @@ def report(
         projection: umap or pca for the embeddings of runs with checkpoints, none to leave them out.
         mixed_versions: accept runs of several versions of pisces in one report.
     """
+    from pisces.cli.displays import StageDisplay
     from pisces.experiments.registry import all_experiments
     from pisces.reports.report import write_report
 
-    with console.status("reading runs and drawing the report"):
-        written = write_report(runs, out, all_experiments(), projection, mixed_versions)
+    with StageDisplay(console) as display:
+        written = write_report(runs, out, all_experiments(), projection, mixed_versions, report=display.update)
     for note in written.notes:
         errors.print(f"pisces: {note}")
     console.print(f"report: {written.page}, and {len(written.files)} tables and figures beside it", soft_wrap=True)
@@ -174,11 +175,17 @@ def evaluate(
         console.print(f"numbers: {path}", soft_wrap=True)
 
 
-def doctor() -> None:
-    """Check the installation and say how to fix problems."""
+def doctor(full: bool = False) -> None:
+    """Check the installation and say how to fix problems.
+
+    Args:
+        full: also import torch, compute a metric and draw a video, which takes seconds.
+    """
     from pisces.cli.installation import examine
 
-    findings = examine()
+    if full:
+        note_compilation()
+    findings = examine(full)
     table = Table("", "what", "detail", box=None)
     for finding in findings:
         table.add_row(finding.state, finding.name, finding.detail)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pisces.cli.lists import parse_seeds
 from pisces.cli.options import Option, given_options, given_settings, make_options, option, plain_options
-from pisces.cli.terminal import console, errors
+from pisces.cli.terminal import console, errors, note_compilation
 from pisces.experiments.experiment import Experiment
 
 
@@ -59,6 +59,7 @@ def tune(experiment: Experiment[Any], options: Any) -> None:
     config = TuningConfig(
         experiment, options.method, options.preset, seeds, space, fixed, chosen, common.sampler, common.pruner
     )
+    note_compilation()
     with TuningDisplay(config, common.trials, console) as display:
         study = run_study(config, common.out, common.trials, common.workers, display.update)
     state = study.state()

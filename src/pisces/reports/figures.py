@@ -15,6 +15,8 @@ from pisces.reports.results import StoredRun
 
 LINE_COLORS = ("#7a7a7a", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 """Colors that stay apart for color-blind readers (Okabe and Ito's, gray first for the baseline)."""
+DPI = 130
+"""Resolution of figures as PNG."""
 
 FloatArray = NDArray[np.float64]
 
@@ -49,8 +51,19 @@ def heat_map(distance: ArrayLike, title: str, label_x: str, label_y: str, unit: 
     return figure
 
 
-def data_uri(figure: Figure) -> str:
-    """Returns a figure as a PNG that a page can embed."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+def png_and_pdf(figure: Figure) -> tuple[bytes, bytes]:
+    """Returns a figure as PNG and as PDF, laid out once, which takes half of the time."""
+    png, pdf = io.BytesIO(), io.BytesIO()
+    figure.savefig(png, format="png", dpi=DPI)
+    figure.set_layout_engine("none")
+    figure.savefig(pdf, format="pdf")
+    return png.getvalue(), pdf.getvalue()
+
+
+def data_uri(figure: Figure | bytes) -> str:
+    """Returns a figure, or a PNG, for a page to embed."""
+    if isinstance(figure, Figure):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=DPI)
+        figure = buffer.getvalue()
+    return "data:image/png;base64," + base64.b64encode(figure).decode()

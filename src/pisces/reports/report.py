@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from pisces.errors import UserError, unknown_name
 from pisces.experiments.experiment import PageSection
 from pisces.files import replacing, write_atomically
+from pisces.reports.figures import png_and_pdf
 from pisces.reports.page.explorer import explorer_page, page_data
-from pisces.reports.results import Experiments, StoredRuns, read_runs
+from pisces.reports.results import Experiments, Report, StoredRuns, no_report, read_runs
 from pisces.reports.tables import Table
 
 PROJECTIONS = ("umap", "pca", "none")
@@ -22,6 +23,8 @@ LISTED = 20
 MOST_LETTERS = 150
 """Of a file name, which systems limit."""
 Figures = dict[str, tuple[str, Figure]]
+Drawn = dict[str, tuple[bytes, bytes]]
+"""PNG and PDF of figures by name."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ def write_report(
     projection: str = "umap",
     mixed_versions: bool = False,
     note: str = "",
+    report: Report = no_report,
 ) -> Written:
     """Writes tables, figures and the page of all finished runs below some folders.
 
@@ -53,28 +57,33 @@ def write_report(
         projection: "umap" or "pca" for the embeddings of runs with checkpoints, "none" to leave them out.
         mixed_versions: accept runs of several versions of pisces.
         note: how to read the page.
+        report: called with what is being done, how much of it is done, and how much there is.
     """
     if projection not in PROJECTIONS:
         raise unknown_name("projection", projection, PROJECTIONS)
     if out.exists() and not out.is_dir():
         raise UserError(f"--out must be a folder, but {str(out)!r} is a file")
-    runs = _checked_runs(roots, experiments, mixed_versions)
+    runs = _checked_runs(roots, experiments, mixed_versions, report)
     tables: list[Table] = []
     figures: Figures = {}
     sections: dict[str, PageSection] = {}
     for name, own in runs.by_experiment().items():
+        report(f"tables and figures of {name}", 0, 1)
         tables += [replace(table, experiment=name) for table in experiments[name].tables(own) if table.filled]
         sections[name] = experiments[name].page_section(own, projection)
         _add(figures, {**experiments[name].figures(own), **sections[name].figures}, name)
     notes = _notes(runs, sections)
-    page = explorer_page(runs, page_data(runs, tables, sections, note), sections, notes, figures)
+    drawn = _drawn(figures, report)
+    shown = {name: (figures[name][0], png) for name, (png, _) in drawn.items()}
+    report("writing the page", 0, 1)
+    page = explorer_page(runs, page_data(runs, tables, sections, note), sections, notes, shown)
     texts = {f"{table.name}.md": table.markdown() for table in tables}
     texts |= {f"{table.name}.csv": table.csv() for table in tables}
     for section in sections.values():
         texts |= section.tables
     try:
         files = [_write(out / "tables" / file_name(name), text) for name, text in texts.items()]
-        files += _write_figures(figures, out)
+        files += _write_figures(drawn, out)
         return Written(_write(out / "report.html", page), tuple(files), tuple(notes))
     except OSError as error:
         raise UserError(f"cannot write to {str(out)!r}: {error.strerror}") from error
@@ -91,10 +100,10 @@ def _add(figures: Figures, own: Figures, experiment: str) -> None:
         figures[f"{experiment}_{stem}" if stem in figures else stem] = figure
 
 
-def _checked_runs(roots: Sequence[Path], experiments: Experiments, mixed_versions: bool) -> StoredRuns:
+def _checked_runs(roots: Sequence[Path], experiments: Experiments, mixed_versions: bool, report: Report) -> StoredRuns:
     if not roots:
         raise UserError("no folders of runs given; e.g. pisces report runs --out report")
-    runs = read_runs(roots, experiments)
+    runs = read_runs(roots, experiments, report)
     named = ", ".join(map(str, roots))
     if not runs.runs:
         skipped = f"; {len(runs.skipped)} unusable result files, e.g. {runs.skipped[0]}" if runs.skipped else ""
@@ -126,13 +135,21 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _write_figures(figures: Figures, out: Path) -> list[Path]:
+def _drawn(figures: Figures, report: Report) -> Drawn:
+    drawn: Drawn = {}
+    for number, (name, (_, figure)) in enumerate(figures.items()):
+        report("drawing figures", number, len(figures))
+        drawn[name] = png_and_pdf(figure)
+    return drawn
+
+
+def _write_figures(drawn: Drawn, out: Path) -> list[Path]:
     paths = []
-    for name, (_, figure) in figures.items():
-        for kind in ("png", "pdf"):
+    for name, contents in drawn.items():
+        for kind, content in zip(("png", "pdf"), contents, strict=True):
             path = out / "figures" / f"{file_name(name)}.{kind}"
             path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(path) as file:
-                figure.savefig(file, format=kind, dpi=150)
+                file.write(content)
             paths.append(path)
     return paths

@@ -6,7 +6,7 @@ import gc
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,12 +21,18 @@ from pisces.runs.measure import Measure
 from pisces.runs.store import CHECKPOINT, RESULT, RUN_INFO, check_schema, verify_result
 
 Experiments = Mapping[str, Experiment[Any]]
+Report = Callable[[str, int, int], None]
+"""Shows progress: what is being done, how much of it is done, and how much there is."""
 UNUSABLE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 """What a result with values of wrong types may raise."""
 LARGEST = 1e100
 """Numbers beyond it are taken for damage; sums of squares of smaller ones are finite."""
 MOST_PATH = 1000
 """Letters of a path in a line about it."""
+
+
+def no_report(what: str, done: int, total: int) -> None:
+    """Shows no progress."""
 
 
 @dataclass(frozen=True)
@@ -145,12 +151,13 @@ class StoredRuns:
         return dict(sorted(Counter(run.version for run in self.runs if run.version is not None).items()))
 
 
-def read_runs(roots: Sequence[Path], experiments: Experiments) -> StoredRuns:
+def read_runs(roots: Sequence[Path], experiments: Experiments, report: Report = no_report) -> StoredRuns:
     """Reads all finished runs below the given folders; a run that lies in several of them counts once.
 
     Args:
         roots: folders with run folders anywhere below them.
         experiments: the experiments by name.
+        report: called with the progress.
 
     Returns:
         The runs. Files that cannot be used are listed with the reason and left alone.
@@ -160,7 +167,7 @@ def read_runs(roots: Sequence[Path], experiments: Experiments) -> StoredRuns:
             raise UserError(f"{str(root)!r} is not a folder")
     chosen: dict[tuple[str, str, int], StoredRun] = {}
     skipped = []
-    for path, content in _read_all(_result_files(roots)).items():
+    for path, content in _read_all(_result_files(roots), report).items():
         runs, problems = _usable_runs(path, content, experiments)
         skipped += [f"{printable(str(path), MOST_PATH)}: {printable(problem)}" for problem in problems]
         for run in runs:
@@ -226,7 +233,7 @@ def _result_files(roots: Iterable[Path]) -> list[Path]:
     return sorted(found.values(), key=str)
 
 
-def _read_all(paths: Iterable[Path]) -> dict[Path, dict[str, Any] | None]:
+def _read_all(paths: Sequence[Path], report: Report) -> dict[Path, dict[str, Any] | None]:
     """Returns the content of each file, None where it is not a result."""
     # Thousands of results are millions of objects, none of them garbage, which the collector would visit in vain.
     collecting = gc.isenabled()
@@ -234,7 +241,8 @@ def _read_all(paths: Iterable[Path]) -> dict[Path, dict[str, Any] | None]:
     shared: list[Any] = []
     try:
         contents = {}
-        for path in paths:
+        for number, path in enumerate(paths):
+            report("reading results", number, len(paths))
             contents[path] = content = _read(path)
             # Nearly all runs list the same tasks; keeping one list instead of thousands saves most of the memory.
             if content is not None and "tasks" in content:
@@ -260,7 +268,10 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _is_curve(rows: Any) -> bool:
-    return isinstance(rows, list) and all(isinstance(row, dict) and all(map(is_number, row.values())) for row in rows)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return False
+    values = [value for row in rows for value in row.values()]
+    return set(map(type, values)) <= {bool, int, float} and all(-LARGEST <= value <= LARGEST for value in values)
 
 
 def is_number(value: Any) -> bool:

@@ -64,7 +64,7 @@ def test_tiles_show_solved_and_training_tasks():
     assert (tiles[0, 0], tiles[0, 1], tiles.sum()) == (1, 0, 1)
     axes = Figure().subplots()
     draw_training(axes, result, "white")
-    assert [text.get_text() for text in axes.texts] == ["T"]
+    assert axes.collections[-1].get_offsets().tolist() == [[20, 10]]
 
 
 def test_names_are_those_of_methods():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Annotated, Any
 
 from pisces.agents.imitation.settings import ImitationSettings
@@ -146,18 +147,23 @@ class JumpingConfig(Config):
 
     def method_settings(self) -> dict[str, Any]:
         """The method's published settings, shortened by the preset."""
-        settings = (COLOR_METHODS if self.colors else METHODS)[self.method]
-        if isinstance(settings, TransferSettings):
-            return {"settings": settings}
-        preset = PRESETS[self.preset]
-        # A preset never trains longer than the method itself; restarts share its epochs.
-        epochs = min(settings.epochs, max(preset.get("epochs", math.inf) // settings.restarts, 1))
-        return {"settings": replace(settings, **{**preset, "epochs": int(epochs)})}
+        return {"settings": _method_settings(self.method, self.colors, self.preset)}
 
     @classmethod
     def group_types(cls, values: Mapping[str, Any]) -> dict[str, type]:
         """Bisimulation transfer has settings of its own; unknown methods are reported by the config."""
         return {"settings": type(METHODS.get(values["method"], _PSE))}
+
+
+@cache
+def _method_settings(method: str, colors: bool, preset: str) -> JumpingSettings:
+    settings = (COLOR_METHODS if colors else METHODS)[method]
+    if isinstance(settings, TransferSettings):
+        return settings
+    changes = PRESETS[preset]
+    # A preset never trains longer than the method itself; restarts share its epochs.
+    epochs = min(settings.epochs, max(changes.get("epochs", math.inf) // settings.restarts, 1))
+    return replace(settings, **{**changes, "epochs": int(epochs)})
 
 
 def validation_solved(row: Mapping[str, Any], colors: bool) -> float:

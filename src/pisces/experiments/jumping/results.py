@@ -53,6 +53,12 @@ def task_rows(colors: bool) -> list[list[Any]]:
     return [[task.obstacle_position, task.floor_height, color] for color in chosen for task in all_tasks()]
 
 
+@cache
+def task_places(colors: bool) -> Mapping[tuple[int, int, str], int]:
+    """Returns the place of each task in the list of `task_rows`."""
+    return {(position, height, color): n for n, (position, height, color) in enumerate(task_rows(colors))}
+
+
 def problem(result: Mapping[str, Any], config: JumpingConfig) -> str | None:
     """Says why a stored result cannot be shown, None if it can."""
     lists = [result.get(name) for name in ("tasks", "actions", "train_tasks")]
@@ -62,14 +68,17 @@ def problem(result: Mapping[str, Any], config: JumpingConfig) -> str | None:
     if result["tasks"] != expected:
         return f"it lists other tasks than the {len(expected)} of this version"
     lengths = [position - AGENT_WIDTH + 1 for position, _, _ in expected]
-    if not all(isinstance(actions, str) for actions in result["actions"]):
+    if set(map(type, result["actions"])) != {str}:
         return "actions must be strings of 0 and 1"
-    if len(result["solved"]) != len(expected) or [len(actions) for actions in result["actions"]] != lengths:
+    if len(result["solved"]) != len(expected) or list(map(len, result["actions"])) != lengths:
         return "it needs one solved flag per task and one action per state before its obstacle"
     if set(result["solved"]) - set("01") or set("".join(result["actions"])) - set("01"):
         return "solved and actions must be strings of 0 and 1"
-    if not all(
-        isinstance(row, dict) and [row.get(key) for key in TASK_KEYS] in expected for row in result["train_tasks"]
-    ):
+    if not all(isinstance(row, dict) and _is_known(row, config.colors) for row in result["train_tasks"]):
         return "train_tasks need obstacle_position, floor_height and color of tasks in the list"
     return None
+
+
+def _is_known(row: Mapping[str, Any], colors: bool) -> bool:
+    key = tuple(row.get(name) for name in TASK_KEYS)
+    return all(isinstance(value, int | str) for value in key) and key in task_places(colors)

@@ -7,7 +7,6 @@ from html import escape
 from typing import Any
 
 from matplotlib.figure import Figure
-from scipy import stats
 
 import pisces
 from pisces.experiments.experiment import Experiment, PageSection
@@ -15,7 +14,7 @@ from pisces.reports.colors import method_color
 from pisces.reports.page import html as page
 from pisces.reports.page.bundle import bundle
 from pisces.reports.results import StoredRun, StoredRuns
-from pisces.reports.statistics import mean_interval, summarize
+from pisces.reports.statistics import mean_interval, summarize, t_quantile
 from pisces.reports.tables import Cell, Table
 
 LIBRARIES = ("vendor/d3.min.js", "vendor/plot.min.js")
@@ -54,14 +53,14 @@ def page_data(
     """
     groups = runs.by_setting()
     experiments = {group[0].experiment.name: group[0].experiment for group in groups}
-    quantiles = stats.t.ppf((1 + CONFIDENCE) / 2, range(1, MOST_SEEDS))
+    quantiles = [t_quantile(CONFIDENCE, degrees) for degrees in range(1, MOST_SEEDS)]
     return {
         "note": note,
         "experiments": {name: _packed_experiment(one, groups) for name, one in experiments.items()},
         "settings": [_packed_setting(group) for group in groups],
         "runs": [_packed_run(run, number) for number, group in enumerate(groups) for run in group],
         "tables": [_packed_table(table, groups) for table in tables],
-        "t95": [round(float(value), 4) for value in quantiles],
+        "t95": [round(value, 4) for value in quantiles],
         **{name: dict(section.data) for name, section in sections.items()},
     }
 
@@ -183,7 +182,7 @@ def explorer_page(
     data: Mapping[str, Any],
     sections: Mapping[str, PageSection],
     notes: Sequence[str],
-    figures: Mapping[str, tuple[str, Figure]],
+    figures: Mapping[str, tuple[str, Figure | bytes]],
 ) -> str:
     """Returns the whole page."""
     counts = f"{len(runs.runs)} runs of {len(data['settings'])} configs, read by pisces {pisces.__version__}."

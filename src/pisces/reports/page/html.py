@@ -69,8 +69,8 @@ def paragraph(text: str, kind: str = "") -> str:
     return f'<p class="{escape(kind)}">{escape(text)}</p>'
 
 
-def image(figure: Figure, caption: str) -> str:
-    """An embedded figure with its caption, which is also what a screen reader says."""
+def image(figure: Figure | bytes, caption: str) -> str:
+    """An embedded figure, or a PNG, with its caption, which is also what a screen reader says."""
     return (
         f'<figure><img src="{data_uri(figure)}" alt="{escape(caption)}">'
         f"<figcaption>{escape(caption)}</figcaption></figure>"

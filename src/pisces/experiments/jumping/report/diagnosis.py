@@ -14,6 +14,7 @@ from pisces.agents.imitation.encoders import Encoder
 from pisces.envs.jumping import Color, JumpingTask, optimal_actions
 from pisces.errors import UserError
 from pisces.experiments.jumping.report.embeddings import load_jumping, optimal_encoder
+from pisces.experiments.jumping.report.page import DIAGNOSIS_NOTE
 from pisces.metrics import Diagnosis, diagnose
 from pisces.metrics.alignment import TOLERANCE
 from pisces.metrics.embedding.failures import FailingState
@@ -26,12 +27,6 @@ POSITIONS, HEIGHTS = range(21, 46, 6), (11, 15, 19)
 DISCOUNT = 0.99
 ACTIONS = ("move right", "jump")
 """Names of the actions."""
-NOTE = (
-    "The agent's embedding against the policy similarity metric (discount 0.99), between the optimal episodes of the "
-    "training tasks and of a few unseen tasks. Aligned: states whose nearest training state in the embedding is also "
-    "nearest in the metric. No match: states without a training state within distance 0.5, whatever the agent does "
-    "there."
-)
 BOUND_NOTE = (
     "Bound: the largest discounted number of wrong decisions of another policy, which the metric transfers from the "
     "training tasks (Theorem 1). It depends on the tasks alone and says nothing about the agent."
@@ -156,7 +151,7 @@ def diagnosis_markdown(diagnoses: Sequence[tuple[str, RunDiagnosis]]) -> str:
         )
         for label, one in diagnoses
     ]
-    return f"## Where generalization breaks\n\n{NOTE} {BOUND_NOTE}\n\n{markdown(header, rows)}"
+    return f"## Where generalization breaks\n\n{DIAGNOSIS_NOTE} {BOUND_NOTE}\n\n{markdown(header, rows)}"
 
 
 def diagnosis_csv(diagnoses: Sequence[tuple[str, RunDiagnosis]]) -> str:

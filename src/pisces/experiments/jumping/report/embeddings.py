@@ -19,6 +19,7 @@ from pisces.envs.jumping.grids import GRID_POSITIONS
 from pisces.envs.jumping.tasks import DECISIONS
 from pisces.errors import import_extra, unknown_name
 from pisces.experiments.jumping.policy import JumpingPolicy, load_policy
+from pisces.experiments.jumping.report.page import base64_text
 from pisces.reports.figures import LINE_COLORS, plain_text
 from pisces.reports.results import StoredRun
 from pisces.runs.store import RunFolder
@@ -62,6 +63,21 @@ def embed_run(run: StoredRun, projection: str, seed: int = 0) -> Embedding:
     distance: Distance = "euclidean" if run.config.imitation.auxiliary == "l2" else "cosine"
     points = project(chosen.reshape(-1, units.shape[2]), projection, seed, distance)
     return Embedding(tasks, quantize(units), points.reshape(len(drawn), DECISIONS, 2), drawn, projection.upper())
+
+
+def packed_embedding(label: str, embedding: Embedding) -> dict[str, Any]:
+    """Packs the embedded states of one run."""
+    return {
+        "label": label,
+        "color": embedding.tasks[0].color,
+        "heights": list(HEIGHTS),
+        "size": embedding.directions.shape[2],
+        "directions": base64_text(embedding.directions),
+        "points": base64_text(embedding.points.astype("<f4")),
+        "positions": [task.obstacle_position for task in embedding.drawn],
+        "drawn_height": SHOWN_HEIGHT,
+        "projection": embedding.projection,
+    }
 
 
 def unit_vectors(vectors: FloatArray) -> FloatArray:

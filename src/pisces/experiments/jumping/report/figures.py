@@ -24,6 +24,8 @@ from pisces.reports.tables import percent_interval
 FloatArray = NDArray[np.float64]
 HATCHES = ("", "////")
 """Fill of bars of one method, one for each network."""
+AXES = (0.09, 0.17, 0.89, 0.73)
+"""Left, bottom, width and height of the axes in pictures of tasks."""
 
 
 def share_grid(runs: Sequence[StoredRun], title: str, color: str) -> Figure:
@@ -35,8 +37,8 @@ def share_grid(runs: Sequence[StoredRun], title: str, color: str) -> Figure:
     if runs[0].config.grid == "random" and len(runs) > 1:
         shown = [middle_run(runs, color)]
         title += f"; seed {shown[0].config.seed}, the run in the middle"
-    figure = Figure(figsize=(6.2, 2.9), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(6.2, 2.9))
+    axes = figure.add_axes(AXES)  # not a layout engine's, which takes longer than drawing
     draw_tiles(axes, np.mean([solved_tiles(run, color) for run in shown], axis=0))
     draw_training(axes, shown[0], color)
     axes.set_title(plain_text(title), fontsize=10)

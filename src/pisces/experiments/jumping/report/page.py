@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -29,10 +28,7 @@ from pisces.envs.jumping.tasks import (
     OBSTACLE_WIDTH,
     SCREEN,
 )
-from pisces.experiments.jumping.data import task_metrics
-from pisces.experiments.jumping.mdp import episode_bisimulation
-from pisces.experiments.jumping.report.diagnosis import NOTE
-from pisces.experiments.jumping.report.embeddings import HEIGHTS, SHOWN_HEIGHT, Embedding
+from pisces.experiments.jumping.results import task_places
 from pisces.reports.results import StoredRun
 
 FloatArray = NDArray[np.float64]
@@ -48,10 +44,14 @@ METRICS: Mapping[str, str] = {
 }
 PARTS = {"train": "training", "validation": "validation", "heldout": "held out"}
 """Parts of the grid whose percentages stand beside the headline measure, with their titles."""
-BISIMULATION_FILE = "bisimulation.npz"
-"""Result of `bisimulation_matrices`, stored because it takes half a minute; see studies/pack_bisimulation.py."""
-DECIMALS = 6
-"""Distances are rounded to this many decimals, so that equal ones are stored once."""
+METRICS_FILE = "metrics.npz"
+"""Distances between the tasks, stored because they take half a minute; see studies/pack_metrics.py."""
+DIAGNOSIS_NOTE = (
+    "The agent's embedding against the policy similarity metric (discount 0.99), between the optimal episodes of the "
+    "training tasks and of a few unseen tasks. Aligned: states whose nearest training state in the embedding is also "
+    "nearest in the metric. No match: states without a training state within distance 0.5, whatever the agent does "
+    "there."
+)
 EPISODE_COLORS: tuple[Color, ...] = ("white", "green")
 OUTCOMES = (
     *("reaches the end", "strikes the obstacle"),
@@ -68,34 +68,24 @@ def scripts() -> tuple[str, ...]:
 
 def sections() -> str:
     """The HTML of the task's sections, which the scripts fill."""
-    return ASSETS.joinpath("sections.html").read_text(encoding="utf-8").replace("<!-- DIAGNOSIS -->", escape(NOTE))
+    text = ASSETS.joinpath("sections.html").read_text(encoding="utf-8")
+    return text.replace("<!-- DIAGNOSIS -->", escape(DIAGNOSIS_NOTE))
 
 
 def packed_run(run: StoredRun) -> dict[str, Any]:
     """Packs what the page shows of one run: percentages by part of the grid, solved tasks, actions, training tasks."""
     result, prefix = run.result, "red_" if run.config.colors else ""
-    trained = {(task["obstacle_position"], task["floor_height"], task["color"]) for task in result["train_tasks"]}
+    trained = np.zeros(len(result["tasks"]), dtype=np.bool_)
+    places = task_places(run.config.colors)
+    trained[
+        [places[task["obstacle_position"], task["floor_height"], task["color"]] for task in result["train_tasks"]]
+    ] = 1
     named = {title: result.get(f"{prefix}{part}_solved_percent") for part, title in PARTS.items()}
     return {
         "numbers": {title: None if value is None else round(float(value), 3) for title, value in named.items()},
         "solved": _bits(result["solved"]),
         "actions": _bits("".join(result["actions"])),
-        "train": _bits("".join(str(int(tuple(task) in trained)) for task in result["tasks"])),
-    }
-
-
-def packed_embedding(label: str, embedding: Embedding) -> dict[str, Any]:
-    """Packs the embedded states of one run."""
-    return {
-        "label": label,
-        "color": embedding.tasks[0].color,
-        "heights": list(HEIGHTS),
-        "size": embedding.directions.shape[2],
-        "directions": _base64(embedding.directions),
-        "points": _base64(embedding.points.astype("<f4")),
-        "positions": [task.obstacle_position for task in embedding.drawn],
-        "drawn_height": SHOWN_HEIGHT,
-        "projection": embedding.projection,
+        "train": base64_text(np.packbits(trained)),
     }
 
 
@@ -120,7 +110,7 @@ def packed_task() -> dict[str, Any]:
         "steps_to_obstacle": [task.steps_to_obstacle for task in tasks["white"]],
         "jump_steps": {color: [task.jump_step for task in tasks[color]] for color in tasks},
         "plans": plans,
-        "plan_heights": _base64(np.array(heights, dtype=np.uint8)),
+        "plan_heights": base64_text(np.array(heights, dtype=np.uint8)),
         **_packed_endings(tasks, plans),
     }
 
@@ -151,7 +141,7 @@ def _packed_endings(tasks: Mapping[Color, Sequence[JumpingTask]], plans: Sequenc
             if max(plan, default=0) < task.steps_to_obstacle:
                 episode = _episode(task, plan)
                 steps[place], outcomes[place] = len(episode.rewards), OUTCOMES.index(_outcome(task, episode))
-        lengths[color], endings[color] = _base64(steps), _base64(outcomes)
+        lengths[color], endings[color] = base64_text(steps), base64_text(outcomes)
     return {"lengths": lengths, "outcomes": endings, "outcome_texts": OUTCOMES}
 
 
@@ -170,33 +160,20 @@ def packed_metrics() -> dict[str, Any]:
     Each metric has a list of matrices, one per discount, or one for all. Distances of a metric are few, so they are
     stored as a list of values and a compressed array of places in it, uint16 [pairs, 56, 56].
     """
-    tasks = [JumpingTask(position, GRID_HEIGHTS[0]) for position in GRID_POSITIONS]
-    pairs = list(combinations_with_replacement(tasks, 2))
-    matrices = {
-        name: [_packed_matrices(*_indexed(task_metrics(pairs, name, discount))) for discount in discounts]
-        for name, discounts in (("psm", DISCOUNTS), ("pi-bisimulation", DISCOUNTS), ("true", [0.0]))
-    }
-    with ASSETS.joinpath(BISIMULATION_FILE).open("rb") as file, np.load(file, allow_pickle=False) as stored:
-        matrices["bisimulation"] = [
-            _packed_matrices(stored[f"values_{discount}"], stored[f"index_{discount}"]) for discount in DISCOUNTS
-        ]
+    with ASSETS.joinpath(METRICS_FILE).open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        matrices = {
+            name: [
+                _packed_matrices(stored[f"{name}_values_{discount}"], stored[f"{name}_index_{discount}"])
+                for discount in metric_discounts(name)
+            ]
+            for name in METRICS
+        }
     return {"titles": METRICS, "discounts": list(DISCOUNTS.items()), "matrices": matrices}
 
 
-def bisimulation_matrices() -> dict[str, NDArray[Any]]:
-    """Solves for the bisimulation metric of all pairs, for `BISIMULATION_FILE`; takes half a minute."""
-    tasks = [JumpingTask(position, GRID_HEIGHTS[0]) for position in GRID_POSITIONS]
-    arrays: dict[str, NDArray[Any]] = {}
-    for discount in DISCOUNTS:
-        pairs = combinations_with_replacement(tasks, 2)
-        distances = np.stack([episode_bisimulation(x, y, discount) for x, y in pairs])
-        arrays[f"values_{discount}"], arrays[f"index_{discount}"] = _indexed(distances)
-    return arrays
-
-
-def _indexed(distances: FloatArray) -> tuple[FloatArray, NDArray[np.uint16]]:
-    values, index = np.unique(distances.round(DECIMALS), return_inverse=True)
-    return values, index.reshape(distances.shape).astype(np.uint16)
+def metric_discounts(name: str) -> tuple[float, ...]:
+    """Returns the discounts that a metric is stored for; the true similarity has none."""
+    return (0.0,) if name == "true" else tuple(DISCOUNTS)
 
 
 def _packed_matrices(values: FloatArray, index: NDArray[np.uint16]) -> dict[str, Any]:
@@ -206,8 +183,9 @@ def _packed_matrices(values: FloatArray, index: NDArray[np.uint16]) -> dict[str,
 
 def _bits(text: str) -> str:
     flags = np.frombuffer(text.encode(), dtype=np.uint8) == ord("1")
-    return _base64(np.packbits(flags))
+    return base64_text(np.packbits(flags))
 
 
-def _base64(array: NDArray[Any]) -> str:
+def base64_text(array: NDArray[Any]) -> str:
+    """Returns the bytes of an array as base64."""
     return base64.b64encode(array.tobytes()).decode()

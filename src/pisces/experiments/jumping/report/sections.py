@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
 from pisces.errors import UserError
 from pisces.experiments.experiment import PageSection
-from pisces.experiments.jumping.report import figures, task_figures
-from pisces.experiments.jumping.report.diagnosis import (
-    RunDiagnosis,
-    diagnose_run,
-    diagnosis_csv,
-    diagnosis_markdown,
-    packed_diagnosis,
-)
-from pisces.experiments.jumping.report.embeddings import Embedding, embed_run, embedding_figure, has_umap
-from pisces.experiments.jumping.report.page import packed_embedding, packed_metrics, packed_task, scripts, sections
+from pisces.experiments.jumping.report import figures
+from pisces.experiments.jumping.report.page import packed_metrics, packed_task, scripts, sections
 from pisces.experiments.jumping.report.tables import (
     METHOD_NAMES,
     aggregate_table,
@@ -28,21 +21,18 @@ from pisces.experiments.jumping.report.tables import (
 )
 from pisces.reports.results import StoredRun, StoredRuns
 
+if TYPE_CHECKING:
+    from pisces.experiments.jumping.report.diagnosis import RunDiagnosis
+    from pisces.experiments.jumping.report.embeddings import Embedding
+
 EMBEDDED = 6
 """At most this many settings are embedded, one run of each: embeddings make up most of the page's size."""
-TASK_FIGURES: Mapping[str, tuple[str, Callable[[], Figure]]] = {
-    "metrics": ("Distances between the states of two tasks (discount 0.99)", task_figures.metric_maps),
-    "randconv": ("RandConv on white, red and green obstacles", task_figures.randconv_samples),
-    "trajectories": ("Optimal episodes; blocks brighten with time", task_figures.trajectories),
-    "validation": ("Training and validation tasks of the wide grid", task_figures.validation_map),
-}
 Figures = dict[str, tuple[str, Figure]]
 
 
 def report_figures(runs: Sequence[StoredRun]) -> Figures:
     """Returns the figures whose data are there: file stem -> caption and figure."""
-    drawn = {name: (caption, draw()) for name, (caption, draw) in TASK_FIGURES.items()}
-    return _solved_figures(runs) | _curve_figures(runs) | _study_figures(runs) | drawn
+    return _solved_figures(runs) | _curve_figures(runs) | _study_figures(runs)
 
 
 def _solved_figures(runs: Sequence[StoredRun]) -> Figures:
@@ -88,42 +78,63 @@ def _study_figures(runs: Sequence[StoredRun]) -> Figures:
 def page_section(runs: Sequence[StoredRun], projection: str) -> PageSection:
     """Returns the views of the page; what cannot be computed becomes a note."""
     notes: list[str] = []
-    embeddings = _embeddings(runs, projection, notes)
-    diagnoses = _diagnoses([run for run, _ in embeddings], notes)
     aggregates = aggregate_table(runs)
     tables = {"aggregates.md": aggregates} if aggregates else {}
-    if diagnoses:
-        tables |= _diagnosis_tables([(label, one) for _, label, one in diagnoses])
+    data = {**packed_task(), "metrics": packed_metrics(), "embeddings": [], "diagnoses": []}
     drawn: Figures = {}
-    if embeddings:
-        caption = "Embedded states: colors are tasks, numbers distances to the obstacle"
-        drawn["embeddings"] = (caption, embedding_figure([(run.label, one) for run, one in embeddings]))
-    labels = page_labels([run for run, _ in embeddings])
-    data = {
-        **packed_task(),
-        "metrics": packed_metrics(),
-        "embeddings": [packed_embedding(label, one) for label, (_, one) in zip(labels, embeddings, strict=True)],
-        "diagnoses": [packed_diagnosis(labels[place], one) for place, _, one in diagnoses],
-    }
+    chosen = _embedded_runs(runs, projection, notes)
+    if chosen:
+        views, tables_of_agents, drawn = _agent_views(chosen, projection, notes)
+        data, tables = data | views, tables | tables_of_agents
     return PageSection(data, sections(), scripts(), tables, drawn, tuple(notes))
 
 
-def _embeddings(runs: Sequence[StoredRun], projection: str, notes: list[str]) -> list[tuple[StoredRun, Embedding]]:
-    """Embeds one run of each setting that has a checkpoint."""
-    groups = [[run for run in group if run.has_checkpoint] for group in StoredRuns(tuple(runs)).by_setting()]
-    chosen = [group[0] for group in groups if group]
+def _embedded_runs(runs: Sequence[StoredRun], projection: str, notes: list[str]) -> list[StoredRun]:
+    """Returns one run of each setting that has a checkpoint."""
     if projection == "none":
         return []
+    groups = [[run for run in group if run.has_checkpoint] for group in StoredRuns(tuple(runs)).by_setting()]
+    chosen = [group[0] for group in groups if group]
     if not chosen:
         notes.append("No jumping run has its checkpoint here: embeddings and learned similarities are left out.")
-        return []
+    if len(chosen) > EMBEDDED:
+        notes.append(f"Embeddings of {EMBEDDED} configs are shown; {len(chosen) - EMBEDDED} more have checkpoints.")
+    return chosen[:EMBEDDED]
+
+
+def _agent_views(
+    runs: Sequence[StoredRun], projection: str, notes: list[str]
+) -> tuple[dict[str, Any], dict[str, str], Figures]:
+    """Returns what trained agents add: data of the page, tables and figures."""
+    # Imported here because they import torch, which most reports need not wait for.
+    from pisces.experiments.jumping.report.diagnosis import diagnosis_csv, diagnosis_markdown, packed_diagnosis
+    from pisces.experiments.jumping.report.embeddings import embedding_figure, packed_embedding
+
+    embeddings = _embeddings(runs, projection, notes)
+    diagnoses = _diagnoses([run for run, _ in embeddings], notes)
+    labels = page_labels([run for run, _ in embeddings])
+    data = {
+        "embeddings": [packed_embedding(label, one) for label, (_, one) in zip(labels, embeddings, strict=True)],
+        "diagnoses": [packed_diagnosis(labels[place], one) for place, _, one in diagnoses],
+    }
+    tables, drawn = {}, {}
+    if diagnoses:
+        named = [(label, one) for _, label, one in diagnoses]
+        tables = {"diagnosis.md": diagnosis_markdown(named), "diagnosis.csv": diagnosis_csv(named)}
+    if embeddings:
+        caption = "Embedded states: colors are tasks, numbers distances to the obstacle"
+        drawn = {"embeddings": (caption, embedding_figure([(run.label, one) for run, one in embeddings]))}
+    return data, tables, drawn
+
+
+def _embeddings(runs: Sequence[StoredRun], projection: str, notes: list[str]) -> list[tuple[StoredRun, Embedding]]:
+    from pisces.experiments.jumping.report.embeddings import embed_run, has_umap
+
     if projection == "umap" and not has_umap():
         notes.append("Embeddings are drawn by PCA, not UMAP, which needs an extra: pip install 'pisces-rl[report]'")
         projection = "pca"
-    if len(chosen) > EMBEDDED:
-        notes.append(f"Embeddings of {EMBEDDED} configs are shown; {len(chosen) - EMBEDDED} more have checkpoints.")
     embedded = []
-    for run in chosen[:EMBEDDED]:
+    for run in runs:
         try:
             embedded.append((run, embed_run(run, projection)))
         except UserError as error:
@@ -141,12 +152,10 @@ def page_labels(runs: Sequence[StoredRun]) -> list[str]:
     return names if alike and len(set(names)) == len(names) else [run.label for run in runs]
 
 
-def _diagnosis_tables(diagnoses: Sequence[tuple[str, RunDiagnosis]]) -> dict[str, str]:
-    return {"diagnosis.md": diagnosis_markdown(diagnoses), "diagnosis.csv": diagnosis_csv(diagnoses)}
-
-
 def _diagnoses(runs: Sequence[StoredRun], notes: list[str]) -> list[tuple[int, str, RunDiagnosis]]:
     """Returns the place of a run, its label, and its diagnosis."""
+    from pisces.experiments.jumping.report.diagnosis import diagnose_run
+
     found = []
     for place, run in enumerate(runs):
         try:

@@ -92,3 +92,12 @@ def test_a_missing_dm_control_is_explained(monkeypatch, version, words):
     monkeypatch.setattr(sys, "version_info", version)
     assert words in missing_text("dm_control", "control")
     assert "pip install 'pisces-rl[tune]'" in missing_text("optuna", "tune")
+
+
+def test_the_tests_of_all_faults_exist():
+    named = re.findall(r"\| `([\w/]+\.py)::(\w+)` \|", (ROOT / "docs/faults.md").read_text(encoding="utf-8"))
+    assert len(named) > 30
+    missing = [
+        name for file, name in named if f"def {name}(" not in (ROOT / "tests" / file).read_text(encoding="utf-8")
+    ]
+    assert missing == []

@@ -9,6 +9,9 @@ from pisces.envs.distracting import gl
 from pisces.envs.distracting.distractions import Background
 from pisces.envs.distracting.env import DistractingEnv
 from pisces.envs.distracting.tasks import PAPER_TASKS, TASKS, environment_id
+from pisces.errors import missing_text
+
+pytest.importorskip("dm_control", reason=missing_text("dm_control", "control"))
 
 SMALL = {"frame_size": 24, "action_repeat": 2}
 

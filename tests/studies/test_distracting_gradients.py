@@ -8,10 +8,13 @@ from distracting_gradients import gradient_norms, gradient_table, main
 from pisces.agents.drq.agent import DrQAgent
 from pisces.agents.drq.replay import TransitionBatch
 from pisces.agents.drq.settings import DrQSettings
+from pisces.errors import missing_text
 from pisces.experiments.distracting.config import DistractingConfig
 from pisces.experiments.distracting.experiment import Distracting
 from pisces.pairs import Pair
 from pisces.runs.job import Job
+
+pytest.importorskip("dm_control", reason=missing_text("dm_control", "control"))
 
 SETTINGS = DrQSettings(batch_size=6, channels=3, feature_size=5, hidden_size=12, embedding_size=7, auxiliary=True)
 

@@ -7,7 +7,7 @@ import torch
 from pisces.agents.drq.policy import PixelPolicy
 from pisces.agents.drq.settings import DrQSettings
 from pisces.cli import main
-from pisces.errors import UserError
+from pisces.errors import UserError, missing_text
 from pisces.experiments import load
 from pisces.experiments.distracting import run as distracting_run
 from pisces.experiments.distracting.alignment import alignment, found_share
@@ -17,6 +17,8 @@ from pisces.experiments.distracting.experiment import Distracting
 from pisces.experiments.registry import evaluate_run
 from pisces.metrics import sequence_metric
 from pisces.runs.job import Job
+
+pytest.importorskip("dm_control", reason=missing_text("dm_control", "control"))
 
 TINY = {"frame_size": 20, "action_repeat": 100, "batch_size": 4, "learning_starts": 4}
 

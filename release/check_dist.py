@@ -18,7 +18,7 @@ from pathlib import Path
 
 from make_dist import ROOT, package_version
 
-PAGE_FILES = (".js", ".css", ".html", ".npz")
+PAGE_FILES = (".js", ".css", ".html", ".npz", ".LICENSE")
 # Runs in the empty environment: a metric, a loss, and where the package comes from.
 PROGRAM = """
 import sys
@@ -93,7 +93,7 @@ def check_installation(wheel: Path, folder: Path) -> None:
 
 def check_page(text: str) -> None:
     """Checks that a page holds the scripts and styles of the package."""
-    for name in ("reports/page/page.css", "reports/page/page.js"):
+    for name in ("reports/page/page.css", "reports/page/vendor/plot.min.js"):
         if (ROOT / "src/pisces" / name).read_text("utf-8").strip() not in text:
             raise SystemExit(f"a page lacks {name}")
 

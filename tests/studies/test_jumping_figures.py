@@ -46,7 +46,8 @@ def test_figures_are_those_whose_runs_are_there(tmp_path, monkeypatch, capsys):
     figures = study_figures(RUNS)
     assert {"jumping_solved", "jumping_curves_wide", "jumping_curves_narrow", "jumping_epsilon"} <= set(figures)
     assert not {"jumping_curves_random", "jumping_colors"} & set(figures)
-    assert set(study_figures([])) == {"jumping_metrics", "jumping_randconv"}
+    drawn = {"jumping_metrics", "jumping_randconv", "jumping_trajectories", "jumping_validation"}
+    assert set(study_figures([])) == drawn
     monkeypatch.setattr(jumping_figures, "study_figures", lambda runs: {"jumping_metrics": figures["jumping_solved"]})
     monkeypatch.setattr(jumping_figures, "has_umap", lambda: False)
     (tmp_path / "jumping").mkdir()

@@ -13,11 +13,11 @@ import torch
 from torch import nn
 from torch.distributions import Categorical
 
-from pisces.envs.crossing import CrossingEnv
+from pisces.envs.minigrid import LevelEnv
 from pisces.losses import ContrastiveMetricLoss  # +
 from pisces.pairs import GreedyPairs  # +
 
-LEVELS = (10, 11, 12, 13)
+LEVELS = (150, 151, 152, 153)
 STEPS, EPOCHS, BATCH, GAMMA, LAMBDA, CLIP = 64, 4, 64, 0.97, 0.95, 0.2
 
 
@@ -51,11 +51,11 @@ def train(steps: int, weight: float = 0.1, seed: int = 0) -> list[float]:
     """Trains for a number of environment steps; returns the similarity loss after each rollout."""
     torch.manual_seed(seed)
     envs = gym.vector.SyncVectorEnv(
-        [lambda level=level: CrossingEnv(level) for level in LEVELS],
+        [lambda level=level: LevelEnv("crossing", level) for level in LEVELS],
         autoreset_mode=gym.vector.AutoresetMode.SAME_STEP,
     )
     agent = Agent(int(np.prod(envs.single_observation_space.shape)), int(envs.single_action_space.n))
-    pairs = GreedyPairs([CrossingEnv(level) for level in LEVELS], keep="best", seed=seed)  # +
+    pairs = GreedyPairs([LevelEnv("crossing", level) for level in LEVELS], keep="best", seed=seed)  # +
     similarity = ContrastiveMetricLoss(64, scale=1.0, match_within=0.5)  # +
     optimizer = torch.optim.Adam([*agent.parameters(), *similarity.parameters()], lr=1e-3)  # +
 

@@ -11,18 +11,18 @@ from pathlib import Path
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from pisces.envs.crossing import CrossingEnv
+from pisces.envs.minigrid import LevelEnv
 from pisces.integrations.stable_baselines3 import GreedyPairs, PolicySimilarityCallback, SimilaritySettings
 
-LEVELS = (10, 11, 12, 13)
+LEVELS = (150, 151, 152, 153)
 
 
 def train(logs: Path, steps: int, updates: int = 20) -> PolicySimilarityCallback:
     """Trains PPO; the callback logs below `similarity/`."""
-    environments = DummyVecEnv([lambda level=level: CrossingEnv(level) for level in LEVELS])
-    model = PPO("MlpPolicy", environments, n_steps=64, seed=0, device="cpu", tensorboard_log=str(logs))
-    pairs = GreedyPairs([CrossingEnv(level) for level in LEVELS], keep="best")
-    callback = PolicySimilarityCallback(pairs, SimilaritySettings(layers="hidden", updates=updates, max_overhead=0.25))
+    environments = DummyVecEnv([lambda level=level: LevelEnv("crossing", level) for level in LEVELS])
+    model = PPO("CnnPolicy", environments, n_steps=64, seed=0, device="cpu", tensorboard_log=str(logs))
+    pairs = GreedyPairs([LevelEnv("crossing", level) for level in LEVELS], keep="best")
+    callback = PolicySimilarityCallback(pairs, SimilaritySettings(updates=updates, max_overhead=0.25))
     model.learn(steps, callback=callback, log_interval=1)
     return callback
 

@@ -25,12 +25,12 @@ from jumping_tables import SECTIONS
 from lqr_curves import ipo_table
 from lqr_tables import ablation_table, moments_table, sparsity_table
 from metric_examples import aggregation_table, benchmark_cases
-from pisces.experiments.crossing.tables import crossing_table
+from minigrid_tables import other_rule_table, overhead_table, trials_table
 from pisces.experiments.distracting.tables import alignment_markdown, distracting_markdown, plain_markdown
 from pisces.experiments.jumping.report.tables import cell_of, summary_table
 from pisces.experiments.jumping.report.tiles import draw_tiles, draw_training, solved_tiles
 from pisces.experiments.lqr.tables import summary_table as lqr_table
-from pisces.experiments.minigrid.tables import gains_table, solved_table
+from pisces.experiments.minigrid.tables import agreement_table, gains_table, matches_table, solved_table
 from pisces.experiments.registry import all_experiments
 from pisces.reports.results import StoredRun, StoredRuns, read_runs
 from readme_animation import caption
@@ -44,8 +44,9 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
     "jumping_all": ("jumping", summary_table),
     "episodes_caption": ("jumping", caption),
     "jumping_shift_pse": ("jumping", shift_table),
-    "crossing": ("crossing", lambda runs: crossing_table(runs).body()),
     "minigrid": ("minigrid", lambda runs: solved_table(runs).body() if runs else NO_LEVELS),
+    "minigrid-matches": ("minigrid", lambda runs: matches_table(runs).body() if runs else NO_LEVELS),
+    "minigrid-agreement": ("minigrid", lambda runs: agreement_table(runs).body() if runs else NO_LEVELS),
     "minigrid-gains": ("minigrid", lambda runs: gains_table(runs).body() if runs else NO_LEVELS),
     "lqr": ("lqr", lqr_table),
     "lqr_ablation": ("lqr", ablation_table),
@@ -71,6 +72,9 @@ MEASURED: Mapping[str, Callable[[Path], str]] = {
     "jumping_random_grid": random_grid_table,
     "fuzz": fuzz_table,
     "crash": crash_table,
+    "minigrid-trials": trials_table,
+    "minigrid-other-rule": other_rule_table,
+    "sb3-overhead": overhead_table,
 }
 """Tables of what is not a run: of files below the results."""
 

@@ -19,9 +19,8 @@ from pisces.experiments.registry import experiment
 from pisces.files import write_atomically
 from pisces.runs.store import RESULT, SCHEMA, RunFolder
 
-EXPERIMENTS = {"grid": "crossing"}
-RETIRED = ("distracting",)
-"""Experiments whose environments have changed since, so that earlier results are results of something else."""
+RETIRED = ("distracting", "grid")
+"""Experiments whose environments were changed or removed since: earlier results are results of something else."""
 METHODS = {
     "pisces": "randconv+shift",
     "pisces-plain": "pse-tuned",
@@ -76,9 +75,9 @@ def migrate(path: Path, target: Path) -> Path | None:
     result = json.loads((path / RESULT).read_text())
     if "schema" in result:
         return None
-    name = EXPERIMENTS.get(path.parts[-3], path.parts[-3])
+    name = path.parts[-3]
     if name in RETIRED:
-        print(f"left alone: {path}, because the environments of {name} have changed since", file=sys.stderr)
+        print(f"left alone: {path}, because the environments of {name} were changed or removed since", file=sys.stderr)
         return None
     config = migrated_config(name, result["config"])
     folder = RunFolder.of(target, config).path

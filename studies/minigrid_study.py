@@ -20,10 +20,9 @@ from pisces.errors import unknown_name
 from pisces.experiments.minigrid.config import MiniGridConfig
 from pisces.experiments.minigrid.experiment import MiniGrid
 
-SHIFTS = ("layout", "appearance", "both")
-FAMILIES = ("crossing", "doorkey")
-ON_PAIRS = ("bc", "bc+randconv", "bc+pse", "bc+pse-states", "bc+l2", "bc+bisimulation")
-ON_TRANSITIONS = ("bc+dbc", "bc+dbc-normalized", "bc+deepmdp", "bc+mico", "bc+simsr", "bc+spr", "bc+curl")
+SHIFTS = ("appearance", "both", "layout")
+ON_PAIRS = ("bc+l2", "bc+pse-states", "bc+bisimulation", "bc+randconv", "bc+randconv+pse")
+ON_TRANSITIONS = ("bc+dbc", "bc+deepmdp", "bc+mico", "bc+simsr", "bc+spr", "bc+curl")
 
 
 @dataclass(frozen=True)
@@ -32,19 +31,24 @@ class Part:
 
     methods: tuple[str, ...]
     """The methods."""
-    seeds: int
-    """The number of seeds, from 0."""
-    families: tuple[str, ...] = FAMILIES
+    seeds: range
+    """The seeds."""
+    families: tuple[str, ...] = ("crossing",)
     """The families of levels."""
     shifts: tuple[str, ...] = SHIFTS
     """The shifts."""
+    themes: int = 2
+    """The number of themes of each training level."""
 
 
 STUDY: Mapping[str, Part] = {
-    "first": Part(("bc", "bc+pse"), 20, ("crossing",), ("appearance",)),
-    "cloning": Part(ON_PAIRS, 20),
-    "transitions": Part(ON_TRANSITIONS, 20),
-    "ppo": Part(("ppo", "ppo+pse", "ppo+pse-expert"), 10),
+    "appearance": Part(("bc", "bc+pse"), range(20), shifts=("appearance",)),
+    "themes": Part(("bc", "bc+pse"), range(20), shifts=("appearance",), themes=3),
+    "control": Part(("bc-unnormalized",), range(20), shifts=("appearance",), themes=3),
+    "shifts": Part(("bc", "bc+pse"), range(20), shifts=("both", "layout")),
+    "losses": Part(("bc-unnormalized", *ON_PAIRS, *ON_TRANSITIONS), range(5), shifts=("appearance",)),
+    "ppo": Part(("ppo", "ppo+pse"), range(10), shifts=("appearance",)),
+    "doorkey": Part(("bc", "bc+pse"), range(20), ("doorkey",)),
 }
 """The parts of the study, in the order in which they are run."""
 
@@ -57,7 +61,7 @@ def study_configs(parts: Sequence[str]) -> list[MiniGridConfig]:
             raise unknown_name("part of the study", name, STUDY)
         part = STUDY[name]
         axes = {"family": part.families, "shift": part.shifts}
-        configs += MiniGrid().sweep_configs(part.methods, range(part.seeds), "standard", axes, {})
+        configs += MiniGrid().sweep_configs(part.methods, part.seeds, "standard", axes, {}, training_themes=part.themes)
     return list(dict.fromkeys(configs))
 
 

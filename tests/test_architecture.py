@@ -70,18 +70,16 @@ def test_imports_point_left(path):
     assert not right, f"{path.name} imports {right}, which stand to its right"
 
 
-@pytest.mark.parametrize("name", ["jumping", "lqr", "distracting", "crossing", "minigrid"])
+@pytest.mark.parametrize("name", ["jumping", "lqr", "distracting", "minigrid"])
 def test_experiments_do_not_know_each_other(name):
-    others = {
-        f"experiments.{other}" for other in ("jumping", "lqr", "distracting", "crossing", "minigrid") if other != name
-    }
+    others = {f"experiments.{other}" for other in ("jumping", "lqr", "distracting", "minigrid") if other != name}
     for path in (SOURCE / "experiments" / name).rglob("*.py"):
         assert not {".".join(module.split(".")[:2]) for module in imported_modules(path)} & others, path
 
 
 def test_nobody_asks_for_an_experiment_by_name():
     """Reports and runs take experiments as arguments; the command line finds them in the registry."""
-    names = ("jumping", "distracting", "lqr", "crossing", "minigrid")
+    names = ("jumping", "distracting", "lqr", "minigrid")
     for layer in ("runs", "reports"):
         for path in (SOURCE / layer).rglob("*.py"):
             found = [name for name in names if f'"{name}"' in path.read_text()]

@@ -232,8 +232,8 @@ def test_unknown_experiment_lists_the_choices(capsys):
         (["jumping", "--discount", "1"], "discount must be in [0, 1), got 1.0"),
         (["jumping", "--device", "foo"], "foo"),
         (["jumping", "--seed", "99999999999999999999"], "seed must be in [0, 4294967295]"),
-        (["crossing", "--seed", "4294967296"], "seed must be in [0, 4294967295]"),
-        (["crossing", "--training-levels", "1"], "training_levels must be in [2, 32], got 1"),
+        (["minigrid", "--seed", "4294967296"], "seed must be in [0, 4294967295]"),
+        (["minigrid", "--training-levels", "1"], "training_levels must be in [2, 200], got 1"),
         (["distracting", "--auxiliary", "True"], "auxiliary is decided by the method"),
         (["distracting", "--frame-size", "0"], "frame_size must be >= 1, got 0"),
         (["lqr", "--device", "cuda"], "lqr runs on the CPU only"),
@@ -254,7 +254,7 @@ def test_settings_out_of_range_give_one_line_and_code_two(arguments, message, tm
         ["jumping", "--epochs", "1.5"],
         ["lqr", "--max-steps", "abc"],
         ["lqr", "--epochs", "3"],
-        ["crossing", "--steps", "abc"],
+        ["minigrid", "--steps", "abc"],
     ],
 )
 def test_options_of_another_kind_are_refused_by_the_parser(arguments, tmp_path, capsys):

@@ -17,16 +17,15 @@ def test_command_prints_settings_that_can_be_pasted(tmp_path, capsys):
     assert "resuming a study of 1 trials" in capsys.readouterr().out
 
 
-def test_the_crossing_is_tuned_on_its_validation_levels(tmp_path, capsys):
-    pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed: pip install '.[sb3]'")
-    words = ["--preset", "smoke", "--seeds", "1000", "--trials", "1", "--steps", "1024", "--similarity-start", "0"]
-    assert main(["tune", "crossing", *words, "--out", str(tmp_path)]) == 0
+def test_minigrid_is_tuned_on_its_validation_tasks(tmp_path, capsys):
+    words = ["--preset", "smoke", "--seeds", "1000", "--trials", "1", "--steps", "10", "--training-levels", "2"]
+    assert main(["tune", "minigrid", *words, "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "pisces train crossing --method ppo+pse --preset smoke --seed 1000" in printed
-    assert "--similarity-start 0" in printed
+    assert "pisces train minigrid --method bc+pse --preset smoke --training-levels 2" in printed
+    assert "--steps 10" in printed
     (study,) = (json.loads(path.read_text()) for path in tmp_path.rglob("tuning.json"))
     (run,) = (json.loads(path.read_text()) for path in tmp_path.rglob("result.json"))
-    assert study["best"]["score"] == run["validation_levels_percent"]
+    assert study["best"]["score"] == run["validation_solved_percent"]
     assert study["best"]["settings"].items() <= run["config"]["settings"].items()
 
 

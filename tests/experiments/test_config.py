@@ -12,10 +12,10 @@ from stored_parts import is_part
 from pisces.cli import main
 from pisces.errors import UserError
 from pisces.experiments.config import Config
-from pisces.experiments.crossing.config import CrossingConfig
 from pisces.experiments.distracting.config import OF_METHOD, DistractingConfig
 from pisces.experiments.jumping.config import JumpingConfig
 from pisces.experiments.lqr.config import LQRConfig
+from pisces.experiments.minigrid.config import MiniGridConfig
 from pisces.experiments.registry import all_experiments
 from pisces.runs.store import SCHEMA, RunFolder, config_hash
 
@@ -34,7 +34,9 @@ CONFIGS = {
         "drq+pse", "cpu", seed=1, task="walker-walk", init="pretrained", variant="dcs-easy", davis="my videos/DAVIS",
         changes={"temperature": 0.1, "steps": 50},
     ),
-    "crossing": CrossingConfig.make("ppo+pse", "smoke", seed=4, changes={"training_levels": 4, "contrast": 0}),
+    "minigrid": MiniGridConfig.make(
+        "ppo+pse", "smoke", seed=4, shift="layout", training_levels=4, changes={"scale": 1.0}
+    ),
 }  # fmt: skip
 CELL = LQRConfig.make("psm", "smoke", seed=3, n_seeds=4, distractors=60, environments=3, changes={"max_steps": 9})
 EACH = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)

@@ -8,11 +8,11 @@ import pytest
 from pisces.envs.distracting.videos import find_videos
 from pisces.envs.jumping import split_tasks
 from pisces.errors import UserError
-from pisces.experiments.crossing.experiment import Crossing
 from pisces.experiments.distracting.experiment import Distracting
 from pisces.experiments.jumping.config import TransferSettings
 from pisces.experiments.jumping.experiment import Jumping
 from pisces.experiments.lqr.experiment import LQR
+from pisces.experiments.minigrid.experiment import MiniGrid
 from pisces.experiments.registry import all_experiments
 from pisces.runs.search_space import Choice
 from pisces.runs.store import RunFolder
@@ -71,9 +71,9 @@ def test_lqr_reads_validation_errors_only():
     assert score_of(LQR(), "psm", {**row, "validation_error": None}) == math.inf
 
 
-def test_crossing_reads_the_validation_levels_only():
-    row = {"train_levels_percent": -1, "validation_levels_percent": 20, "test_levels_percent": -1}
-    assert score_of(Crossing(), "ppo+pse", row) == 20
+def test_minigrid_reads_the_validation_tasks_only():
+    row = {"train_solved_percent": -1, "validation_solved_percent": 20, "test_solved_percent": -1}
+    assert score_of(MiniGrid(), "ppo+pse", row) == 20
 
 
 def test_distracting_plays_validation_episodes_and_reads_nothing_of_an_evaluation(monkeypatch, tmp_path):
@@ -90,9 +90,9 @@ def test_distracting_plays_validation_episodes_and_reads_nothing_of_an_evaluatio
     assert asked == [(run_of(config_of(Distracting(), "drq+pse")), folder)]
 
 
-def test_crossing_searches_the_callback_only_where_there_is_one():
-    assert [dimension.name for dimension in Crossing().search_space("ppo")] == ["learning_rate"]
-    names = {dimension.name for dimension in Crossing().search_space("ppo+pse")}
+def test_minigrid_searches_the_callback_only_where_there_is_one():
+    assert [dimension.name for dimension in MiniGrid().search_space("ppo")] == ["learning_rate"]
+    names = {dimension.name for dimension in MiniGrid().search_space("ppo+pse")}
     assert {"learning_rate", "similarity_rate", "temperature", "scale"} <= names
 
 

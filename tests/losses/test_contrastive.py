@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
@@ -292,3 +292,28 @@ def test_arrays_are_not_embeddings():
     ):
         with pytest.raises(ValueError, match="as tensors, got ndarray"):
             loss(np.ones((3, 2)), torch.ones(3, 2))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 6), st.floats(0.01, 100))
+def test_a_scale_from_the_data_matches_half_of_the_anchors_in_any_unit(seed, n, m, unit):
+    x, y, metric = embeddings(seed, n), embeddings(seed + 1, m), metric_of(seed + 2, n, m)
+    nearest = metric.min(dim=1).values.numpy()
+    scale = max(float(np.median(nearest)), 0.02 * float(metric.mean()))
+    assume(scale > 0)
+    kept = nearest <= scale
+    assert kept.mean() >= 0.5
+    expected = by_definition(x[kept], y, metric[kept], 0.3, scale, True)
+    for factor in (1.0, unit):
+        found = contrastive_metric_loss(x, y, factor * metric, temperature=0.3, scale=None)
+        assert float(found) == pytest.approx(float(expected), rel=1e-9)
+    everything = contrastive_metric_loss(x, y, metric, temperature=0.3, scale=None, match_within=1e9)
+    assert float(everything) == pytest.approx(float(by_definition(x, y, metric, 0.3, scale, True)), rel=1e-9)
+
+
+def test_a_scale_from_exact_matches_is_a_share_of_the_mean_distance():
+    metric = torch.tensor([[0.0, 4.0], [4.0, 0.0], [2.0, 2.0]], dtype=torch.float64)
+    assert float(contrastive.data_scale(metric)) == pytest.approx(0.02 * 2.0)
+    zero = torch.zeros(2, 2, dtype=torch.float64)
+    assert torch.isfinite(
+        contrastive_metric_loss(embeddings(0, 2), embeddings(1, 2), zero, temperature=0.1, scale=None)
+    )

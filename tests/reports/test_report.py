@@ -9,7 +9,6 @@ from stored_runs import jumping_run
 
 from pisces.cli import main
 from pisces.envs.jumping import JumpingTask
-from pisces.experiments.crossing.config import CrossingConfig
 from pisces.experiments.distracting.config import DistractingConfig
 from pisces.experiments.jumping.config import JumpingConfig
 from pisces.experiments.jumping.data import task_metrics
@@ -17,6 +16,7 @@ from pisces.experiments.jumping.report import figures as result_figures
 from pisces.experiments.jumping.report import task_figures
 from pisces.experiments.jumping.report.embeddings import embed_run, embedding_figure, project, quantize
 from pisces.experiments.lqr.config import LQRConfig
+from pisces.experiments.minigrid.config import MiniGridConfig
 from pisces.experiments.registry import all_experiments
 from pisces.reports.colors import method_color, method_style
 from pisces.reports.results import read_runs as read_runs_of
@@ -63,15 +63,15 @@ def reported(tmp_path_factory, write_run):
     return root, out
 
 
-def test_report_of_the_crossing(tmp_path):
-    levels = {"train_levels_percent": 100.0, "validation_levels_percent": 50.0}
+def test_report_of_minigrid(tmp_path):
+    levels = {"train_solved_percent": 100.0, "validation_solved_percent": 50.0}
     for seed in (0, 1):
-        config = CrossingConfig.make("ppo", "standard", seed=seed)
-        write_result(tmp_path / "runs" / str(seed), config, **levels, test_levels_percent=40.0 + seed)
+        config = MiniGridConfig.make("ppo", "standard", seed=seed)
+        write_result(tmp_path / "runs" / str(seed), config, **levels, test_solved_percent=40.0 + seed)
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
     (setting,) = embedded_data(tmp_path / "out" / "report.html")["settings"]
     assert (setting["paper"], setting["summary"]["mean"]) == (None, 40.5)
-    assert "**40.5**" in (tmp_path / "out" / "tables" / "crossing.md").read_text()
+    assert "**40.5**" in (tmp_path / "out" / "tables" / "minigrid.md").read_text()
 
 
 def test_report_of_results_that_hold_nothing_more_than_they_must(tmp_path, write_run):
@@ -337,8 +337,8 @@ def test_a_method_has_the_color_of_the_page_whatever_its_name_in_a_figure(write_
 
 def test_intervals_of_percentages_stay_within_their_bounds(tmp_path):
     for seed, levels in ((0, 24.4), (1, 71.8)):
-        numbers = dict.fromkeys(("train_levels_percent", "validation_levels_percent", "test_levels_percent"), levels)
-        write_result(tmp_path / "runs" / str(seed), CrossingConfig.make("ppo+pse", "standard", seed=seed), **numbers)
+        numbers = dict.fromkeys(("train_solved_percent", "validation_solved_percent", "test_solved_percent"), levels)
+        write_result(tmp_path / "runs" / str(seed), MiniGridConfig.make("ppo+pse", "standard", seed=seed), **numbers)
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "out"), *PLAIN]) == 0
     (setting,) = embedded_data(tmp_path / "out" / "report.html")["settings"]
     assert (setting["summary"]["low"], setting["summary"]["high"]) == (0.0, 100.0)

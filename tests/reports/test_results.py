@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from pisces.errors import UserError
-from pisces.experiments.crossing.config import CrossingConfig
-from pisces.experiments.crossing.tables import crossing_table
 from pisces.experiments.distracting.config import DistractingConfig
 from pisces.experiments.jumping.config import JumpingConfig
 from pisces.experiments.lqr.config import LQRConfig
+from pisces.experiments.minigrid.config import MiniGridConfig
+from pisces.experiments.minigrid.tables import solved_table
 from pisces.experiments.registry import all_experiments
 from pisces.reports.results import read_runs as read_runs_of
 from pisces.runs.store import SCHEMA
@@ -264,14 +264,14 @@ def test_a_seed_of_a_changed_cell_has_its_own_command(tmp_path):
     ]
 
 
-def test_crossing_results_without_their_numbers_are_left_out(tmp_path):
-    numbers = {"train_levels_percent": 1.0, "validation_levels_percent": 2.0, "test_levels_percent": 3.0}
-    config = CrossingConfig.make("ppo", "standard")
+def test_minigrid_results_without_their_numbers_are_left_out(tmp_path):
+    numbers = {"train_solved_percent": 1.0, "validation_solved_percent": 2.0, "test_solved_percent": 3.0}
+    config = MiniGridConfig.make("ppo", "standard")
     write_result(tmp_path / "whole", config, **numbers)
-    write_result(tmp_path / "few", config, test_levels_percent=3.0)
-    write_result(tmp_path / "half", config, **{**numbers, "validation_levels_percent": None})
+    write_result(tmp_path / "few", config, test_solved_percent=3.0)
+    write_result(tmp_path / "half", config, **{**numbers, "validation_solved_percent": None})
     found = read_runs([tmp_path])
     assert len(found.runs) == 1
-    assert "it has no train_levels_percent" in found.skipped[0]
-    assert "validation_levels_percent is not a finite number" in found.skipped[1]
-    assert "`ppo`" in crossing_table(found.runs).markdown()
+    assert "it has no train_solved_percent" in found.skipped[0]
+    assert "validation_solved_percent is not a finite number" in found.skipped[1]
+    assert "`ppo`" in solved_table(found.runs).markdown()

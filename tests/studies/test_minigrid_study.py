@@ -1,6 +1,9 @@
+import json
+
 import pytest
 
 from minigrid_study import STUDY, study_configs
+from minigrid_tables import OVERHEAD, TRIALS, overhead_table, trials_table
 from pisces.errors import UserError
 
 
@@ -11,11 +14,21 @@ def test_parts_have_all_seeds_of_every_cell_and_each_run_once():
     for config in configs:
         cells.setdefault((config.method, config.where), set()).add(config.seed)
         assert not config.changes
-    assert {len(seeds) for (method, _), seeds in cells.items() if method.startswith("bc")} == {20}
-    assert {len(seeds) for (method, _), seeds in cells.items() if method.startswith("ppo")} == {10}
-    assert len(cells) == 6 * (6 + 7 + 3)
+    for shift in ("appearance", "both", "layout"):
+        assert cells["bc", f"crossing, {shift}"] == cells["bc+pse", f"crossing, {shift}"] == set(range(20))
+    assert {method for method, where in cells if where == "crossing, appearance"} >= {"bc+dbc", "bc+randconv", "ppo"}
 
 
 def test_unknown_parts_are_refused():
-    with pytest.raises(UserError, match="unknown part of the study 'clonin'; did you mean 'cloning'"):
-        study_configs(["clonin"])
+    with pytest.raises(UserError, match="unknown part of the study 'loses'; did you mean 'losses'"):
+        study_configs(["loses"])
+
+
+def test_tables_of_trials_and_overhead(tmp_path):
+    (tmp_path / "benchmarks").mkdir()
+    runs = {"1000": {"train": 100.0, "validation": 20.0}, "1001": {"train": 90.0, "validation": 30.0}}
+    (tmp_path / TRIALS).write_text(json.dumps([{"setting": "bc", "runs": runs}]))
+    assert "| bc | 1000-1001 | 95.0 | 25.0 (7.1) |" in trials_table(tmp_path)
+    row = {"agent": "PPO", "steps": 10, "updates": 2, "overhead": 0.25, "update_in_agent_steps": 1.25}
+    (tmp_path / OVERHEAD).write_text(json.dumps([row]))
+    assert "| PPO | 10 | 2 | +25% | 1 steps |" in overhead_table(tmp_path)

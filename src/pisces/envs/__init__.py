@@ -7,7 +7,6 @@ from pisces.envs.jumping import JumpingEnv, JumpingTask, TaskSplit, all_tasks, s
 from pisces.envs.minigrid.families import FAMILIES
 
 gym.register("pisces/Jumping-v0", entry_point="pisces.envs.jumping.env:JumpingEnv")
-gym.register("pisces/Crossing-v0", entry_point="pisces.envs.crossing:CrossingEnv")
 gym.register("pisces/DistractorLQR-v0", entry_point="pisces.envs.lqr:DistractorLQREnv")
 for _family in FAMILIES:
     gym.register(

@@ -16,7 +16,6 @@ EXPERIMENTS: dict[str, str] = {
     "lqr": "pisces.experiments.lqr.experiment:LQR",
     "distracting": "pisces.experiments.distracting.experiment:Distracting",
     "minigrid": "pisces.experiments.minigrid.experiment:MiniGrid",
-    "crossing": "pisces.experiments.crossing.experiment:Crossing",
 }
 """Name -> "module:class"; the module is imported when the experiment is asked for."""
 

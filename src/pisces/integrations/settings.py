@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pisces.integrations.encoders import Layers
-from pisces.losses.checks import check_match_within
+from pisces.losses.checks import check_match_within, check_positive
 from pisces.validation import Count, Fraction, NonNegativeInt, Positive, check_settings, check_tolerance
 
 
@@ -28,10 +28,11 @@ class SimilaritySettings:
         tau: The share of the encoder that enters the target encoder at each update, for losses that have one.
         embedding_size: The width of the embeddings (loss "pse", as the settings below).
         temperature: The contrastive temperature (1 / lambda in the paper).
-        scale: The scale of the metric's Gaussian kernel (beta in the paper).
+        scale: The scale of the metric's Gaussian kernel (beta in the paper); None takes it from each pair's distances,
+            so that half of the states have a match, and leaves out the others.
         weighted: Whether to weight negatives as in Eq. 4; False keeps only the choice of positives.
         match_within: States whose nearest state is further than this are left out of the loss; None keeps all, as in
-            the paper.
+            the paper, unless `scale` is None.
         seed: The seed of the initial weights of the projection or the loss's heads, and of sampled transitions.
     """
 
@@ -45,8 +46,8 @@ class SimilaritySettings:
     batch_size: Count = 128
     tau: Fraction = 0.05
     embedding_size: Count = 64
-    temperature: Positive = 0.5
-    scale: Positive = 1.0
+    temperature: Positive = 0.1
+    scale: float | None = None
     weighted: bool = True
     match_within: float | None = None
     seed: NonNegativeInt = 0
@@ -54,5 +55,7 @@ class SimilaritySettings:
     def __post_init__(self) -> None:
         check_settings(self)
         check_match_within(self.match_within)
+        if self.scale is not None:
+            check_positive("scale", self.scale)
         if self.max_overhead is not None:
             check_tolerance(self.max_overhead, "max_overhead")

@@ -9,7 +9,6 @@ from pisces.losses.contrastive import contrastive_metric_loss, simclr_loss  # no
 from pisces.losses.curl import CURLLoss, curl_loss  # noqa: E402
 from pisces.losses.dbc import DBCLoss, dbc_loss  # noqa: E402
 from pisces.losses.deepmdp import DeepMDPLoss, deepmdp_loss  # noqa: E402
-from pisces.losses.gradients import backward_with_auxiliary  # noqa: E402
 from pisces.losses.l2 import metric_l2_loss  # noqa: E402
 from pisces.losses.mico import MICoLoss, mico_loss, norm_angle_distance  # noqa: E402
 from pisces.losses.module import ContrastiveMetricLoss  # noqa: E402
@@ -29,7 +28,6 @@ __all__ = [
     "SimSRLoss",
     "TargetNetwork",
     "Transitions",
-    "backward_with_auxiliary",
     "contrastive_metric_loss",
     "cosine_prediction_loss",
     "curl_loss",

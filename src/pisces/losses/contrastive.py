@@ -11,6 +11,8 @@ from pisces.losses.checks import check_match_within, check_metric, check_positiv
 
 SHORTEST = 1e-12
 """Rows shorter than this have no direction."""
+MATCHED_SHARE, FINEST = 0.5, 0.02
+"""A scale from the data matches this share of anchors, and is at least this share of the mean distance."""
 
 
 def contrastive_metric_loss(
@@ -19,7 +21,7 @@ def contrastive_metric_loss(
     metric: Tensor,
     *,
     temperature: float,
-    scale: float,
+    scale: float | None,
     weighted: bool = True,
     symmetric: bool = False,
     match_within: float | None = None,
@@ -41,11 +43,12 @@ def contrastive_metric_loss(
         embeddings_y: embeddings of the states that they are compared with, [m, k].
         metric: distances, [n, m], non-negative (not checked here); no gradient flows into them.
         temperature: of the softmax, positive (1 / lambda in the paper).
-        scale: of the Gaussian kernel, positive (beta in the paper).
+        scale: of the Gaussian kernel, positive (beta in the paper). None takes it from the distances, see `data_scale`,
+            and leaves out anchors whose nearest state is further than the scale.
         weighted: False sets all weights to one and keeps only the choice of positives.
         symmetric: adds the loss with the states of y as anchors.
-        match_within: anchors whose nearest state is further than this are left out; None keeps all, as in the paper.
-            Without any anchor the loss is zero.
+        match_within: anchors whose nearest state is further than this are left out; None keeps all, as in the paper,
+            unless `scale` is None. Without any anchor the loss is zero.
 
     Returns:
         The loss, a scalar.
@@ -53,7 +56,8 @@ def contrastive_metric_loss(
     check_rows("embeddings", embeddings_x, embeddings_y)
     check_metric(embeddings_x, embeddings_y, metric)
     check_positive("temperature", temperature)
-    check_positive("scale", scale)
+    if scale is not None:
+        check_positive("scale", scale)
     check_match_within(match_within)
     similarity = _cosine_similarity(embeddings_x, embeddings_y) / temperature
     metric = metric.detach().to(similarity)
@@ -88,20 +92,34 @@ def simclr_loss(embeddings_x: Tensor, embeddings_y: Tensor, *, temperature: floa
     return functional.cross_entropy(similarity, torch.arange(len(similarity), device=similarity.device))
 
 
+def data_scale(metric: Tensor) -> Tensor:
+    """Returns a scale for distances [n, m] at which half of the anchors have a match.
+
+    It is the median distance of anchors to their nearest state, and at least 2 % of the mean distance, because exact
+    matches have distance zero.
+    """
+    nearest = metric.min(dim=1).values.quantile(MATCHED_SHARE)
+    return torch.maximum(nearest, FINEST * metric.mean()).clamp_min(torch.finfo(metric.dtype).tiny)
+
+
 def _anchor_loss(
-    similarity: Tensor, metric: Tensor, scale: float, weighted: bool, match_within: float | None
+    similarity: Tensor, metric: Tensor, scale: float | Tensor | None, weighted: bool, match_within: float | None
 ) -> Tensor:
     positive = metric.argmin(dim=1, keepdim=True)
-    logits = similarity
+    logits: Tensor = similarity
+    within: float | Tensor | None = match_within
+    if scale is None:
+        scale = data_scale(metric)
+        within = scale if match_within is None else match_within
     if weighted:
         scaled = metric / scale
         # log(1 - exp(-d)); a distance of zero has weight zero, whose logarithm -inf logsumexp handles.
         weights = torch.log(-torch.expm1(-scaled))
         logits = logits + weights.scatter(1, positive, -scaled.gather(1, positive))
     losses = logits.logsumexp(dim=1) - logits.gather(1, positive).squeeze(1)
-    if match_within is None:
+    if within is None:
         return losses.mean()
-    matched = losses[metric.gather(1, positive).squeeze(1) <= match_within]
+    matched = losses[metric.gather(1, positive).squeeze(1) <= within]
     return matched.sum() / max(len(matched), 1)
 
 

@@ -18,12 +18,14 @@ class ContrastiveMetricLoss(nn.Module):
         feature_size: width of the agent's features.
         embedding_size: width of the embeddings.
         temperature: of the softmax (1 / lambda in the paper).
-        scale: of the Gaussian kernel (beta in the paper).
+        scale: of the Gaussian kernel (beta in the paper); None takes it from each pair's distances, so that half of
+            the anchors have a match, and leaves out the others.
         weighted: False sets all weights of Eq. 4 to one and keeps only the choice of positives.
         symmetric: adds the loss with the states of y as anchors.
         projection: maps features [n, feature_size] to embeddings [n, k]; None for a linear layer with ReLU.
         generator: draws the initial weights of the default projection.
-        match_within: anchors whose nearest state is further than this are left out; None keeps all, as in the paper.
+        match_within: anchors whose nearest state is further than this are left out; None keeps all, as in the paper,
+            unless `scale` is None.
     """
 
     def __init__(
@@ -31,8 +33,8 @@ class ContrastiveMetricLoss(nn.Module):
         feature_size: int,
         embedding_size: int = 64,
         *,
-        temperature: float = 0.5,
-        scale: float = 0.01,
+        temperature: float = 0.1,
+        scale: float | None = None,
         weighted: bool = True,
         symmetric: bool = True,
         projection: nn.Module | None = None,

@@ -23,6 +23,15 @@ def matched_share(metric: NDArray[np.float64], match_within: float) -> float:
     return float((nearest <= match_within).mean())
 
 
+def best_shares(pairs: Sequence[tuple[int, int]], shares: Sequence[float]) -> NDArray[np.float64]:
+    """Sets shares to 0 that are less than half of the largest one of either environment of their pair."""
+    found, ends = np.array(shares, dtype=np.float64), np.array(pairs)
+    best = np.zeros(ends.max() + 1)
+    for side in (0, 1):
+        np.maximum.at(best, ends[:, side], found)
+    return np.where(found >= 0.5 * best[ends].min(axis=1), found, 0.0)
+
+
 def check_pairs(pairs: Sequence[tuple[int, int]], environments: int) -> list[tuple[int, int]]:
     """Raises unless all are pairs of two different environments."""
     checked = [(int(x), int(y)) for x, y in pairs]
@@ -37,7 +46,8 @@ class PairChoice:
     """Samples two environments.
 
     With `match_within`, a pair is sampled in proportion to the share of its states that have a match: pairs without
-    any teach a contrastive loss only to push states apart.
+    any teach a contrastive loss only to push states apart. Pairs with less than half the share of the best pair of
+    either environment are left out: many pairs with few matches would outnumber the few with many.
     """
 
     environments: int
@@ -47,7 +57,7 @@ class PairChoice:
     match_within: float | None
     """Largest distance of a match; None for equal probabilities."""
     shares: NDArray[np.float64] | None = None
-    """The share of matched states in each of `pairs`, computed when the first pair is sampled."""
+    """The share of matched states in each of `pairs`, 0 for pairs left out; computed when the first is sampled."""
 
     def sample(self, rng: np.random.Generator, metric: EnvironmentMetric) -> tuple[int, int]:
         """Samples two environments, given the function that returns the distances between their states."""
@@ -64,7 +74,7 @@ class PairChoice:
     def _find_shares(self, match_within: float, metric: EnvironmentMetric) -> None:
         if self.pairs is None:
             self.pairs = list(itertools.combinations(range(self.environments), 2))
-        self.shares = np.array([matched_share(metric(x, y), match_within) for x, y in self.pairs])
+        self.shares = best_shares(self.pairs, [matched_share(metric(x, y), match_within) for x, y in self.pairs])
         if not self.shares.any():
             warnings.warn(
                 f"no state of any pair has a match within {match_within:g}, so that the loss leaves out all states; "

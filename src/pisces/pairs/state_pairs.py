@@ -46,7 +46,7 @@ class StatePairs:
             `visit` changes later; None for all.
         pairs: the pairs of environments to sample from, with equal probability; None for any two different ones.
         match_within: pairs of environments are sampled in proportion to the share of their states whose nearest state
-            is at most this far away; None for equal probabilities.
+            is at most this far away, and only the best pairs of each environment; None for equal probabilities.
         observe: maps observations [n, ...] of sampled states to the tensor that a pair holds.
         seed: a seed, or a generator to sample with.
     """

@@ -66,7 +66,8 @@ class TrajectoryPairs:
             sampled state of the first, which are always kept, and random others.
         pairs: the pairs of environments to sample from, with equal probability; None for any two different ones.
         match_within: pairs of environments are sampled in proportion to the share of the states of their first
-            trajectories whose nearest state is at most this far away; None for equal probabilities.
+            trajectories whose nearest state is at most this far away, and only the best pairs of each environment;
+            None for equal probabilities.
         observe: maps the recorded observations [n, ...] of sampled states to the tensor that a pair holds, e.g. from
             frame numbers to frames on disk; by default the observations themselves.
         seed: a seed, or a generator to sample with.
@@ -78,7 +79,7 @@ class TrajectoryPairs:
         self,
         environments: Sequence[Trajectory | Sequence[Trajectory]],
         *,
-        discount: float = 0.99,
+        discount: float = 0.9,
         cost: TrajectoryCost = behavior_cost,
         last: Last | None = None,
         states: int | None = None,

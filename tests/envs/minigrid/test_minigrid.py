@@ -138,3 +138,31 @@ DIGESTS = {
     "doorkey": "ad330cafc65f",
     "multiroom": "1426dc722855",
 }
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=4, deadline=None)
+@given(number=st.integers(0, 349))
+def test_the_expert_takes_a_shortest_way(family, number):
+    """Checked against value iteration over the states that a search through the environment finds."""
+    env = LevelEnv(family, number)
+    env.reset()
+    states, outcomes = [env.dynamics.start], {}
+    for state in states:
+        outcomes[state] = [env.dynamics.step(state, action) for action in range(env.action_space.n)]
+        states += [o.state for o in outcomes[state] if not o.terminated and o.state not in {*states}]
+    values = dict.fromkeys(states, 0.0)
+    for _ in range(len(states)):
+        new = {s: max(o.reward if o.terminated else 0.9 * values[o.state] for o in outcomes[s]) for s in states}
+        if new == values:
+            break
+        values = new
+    steps, done = 0, False
+    while not done:
+        _, reward, done, truncated, _ = env.step(env.optimal_action())
+        steps += 1
+        assert not truncated
+    assert reward == 1
+    assert 0.9 ** (steps - 1) == pytest.approx(values[env.dynamics.start])
+    with pytest.raises(UserError, match="the goal is out of reach"):
+        env.optimal_action()

@@ -6,14 +6,16 @@ from stored_runs import stored_run
 
 from pisces.cli import main
 from pisces.envs.minigrid import TEST_LEVELS, TRAINING_LEVELS, VALIDATION_LEVELS, LevelEnv
+from pisces.envs.minigrid.experts import expert_path
 from pisces.errors import UserError
 from pisces.experiments import load
 from pisces.experiments.minigrid.config import METHODS, MiniGridConfig
 from pisces.experiments.minigrid.evaluation import solved_tasks
 from pisces.experiments.minigrid.experiment import MiniGrid
+from pisces.experiments.minigrid.judge import judge_features
 from pisces.experiments.minigrid.mdp import solve_level
 from pisces.experiments.minigrid.page import path
-from pisces.experiments.minigrid.tables import gains_table, solved_table
+from pisces.experiments.minigrid.tables import agreement_table, gains_table, matches_table, solved_table
 from pisces.experiments.minigrid.tasks import Task, make_renderer, training_tasks, unseen_tasks
 from pisces.runs.job import Job
 from pisces.trajectories import collect
@@ -89,6 +91,39 @@ def test_same_config_same_result(tmp_path):
     assert first == second
 
 
+def test_the_judge_knows_perfect_and_useless_features():
+    """Features that name the expert's remaining actions match all states that have a match; constants match none."""
+    config = make("bc", 1, shift="layout", training_levels=6)
+    tasks = {*training_tasks(config), *unseen_tasks(config, test=True)}
+    futures = {}
+    for task in tasks:
+        states, actions = expert_path(make_renderer("crossing", task).dynamics)
+        for index, frame in enumerate(make_renderer("crossing", task).frames(states)):
+            futures[frame.tobytes()] = tuple(actions[index:])
+
+    def represent(frames):
+        codes = np.zeros((len(frames), 60, 4), dtype=np.float32)  # the action at each later step, then the end
+        for code, frame in zip(codes, frames, strict=True):
+            own = [*futures[frame.tobytes()], *[3] * 60][:60]
+            code[np.arange(60), own] = 0.9 ** (np.arange(60) / 2)
+        return codes.reshape(len(frames), -1)
+
+    good, useless = judge_features(config, represent), judge_features(config, lambda frames: np.ones((len(frames), 2)))
+    assert good["test_neighbor_agreement"] > useless["test_neighbor_agreement"]
+    assert good["test_rank_correlation"] > 0.3 > useless["test_rank_correlation"] == 0
+    assert 0 < good["test_matched_share"] == useless["test_matched_share"] < 1
+    appearance = make("bc", 1, shift="appearance", training_levels=3)
+    assert judge_features(appearance, lambda frames: np.ones((len(frames), 2)))["test_matched_share"] == 1
+
+
+def test_the_expert_by_search_is_the_one_by_planning():
+    level = solve_level("doorkey", 160)
+    states, actions = expert_path(make_renderer("doorkey", Task(160, 0)).dynamics)
+    numbers, planned = level.expert_episode()
+    assert [level.states[number] for number in numbers] == states
+    assert planned.tolist() == actions
+
+
 def test_cloning_learns_its_training_levels(tmp_path):
     config = make(
         "bc+pse", preset="standard", shift="layout", training_levels=3, changes={"steps": 400, "learning_rate": 3e-3}
@@ -106,11 +141,11 @@ def test_ppo_trains(method, tmp_path):
 
 
 def test_configs_go_through_files_and_commands():
-    config = make("bc+pse", 4, shift="layout", family="doorkey", changes={"weight": 0.25}, training_levels=4)
+    config = make("bc+pse", 4, shift="layout", family="doorkey", changes={"auxiliary_rate": 0.25}, training_levels=4)
     assert MiniGridConfig.from_dict(json.loads(json.dumps(config.as_dict()))) == config
     assert config.command("runs") == (
         "pisces train minigrid --method bc+pse --preset smoke --family doorkey --shift layout --training-levels 4 "
-        "--seed 4 --weight 0.25 --out runs"
+        "--seed 4 --auxiliary-rate 0.25 --out runs"
     )
     assert MiniGridConfig.from_dict(json.loads(json.dumps(make("ppo+pse").as_dict()))) == make("ppo+pse")
 
@@ -122,8 +157,8 @@ def test_configs_go_through_files_and_commands():
         (("bc",), {"shift": "texture"}, "unknown shift 'texture'"),
         (("bc",), {"family": "maze"}, "unknown family 'maze'"),
         (("bc",), {"training_levels": 1}, r"training_levels must be in \[2, 200\], got 1"),
-        (("bc", 0, "smoke", {"weight": -1}), {}, "weight must be >= 0, got -1"),
-        (("ppo", 0, "smoke", {"weight": 1}), {}, "unknown setting 'weight'"),
+        (("bc", 0, "smoke", {"auxiliary_rate": 0}), {}, "auxiliary_rate must be > 0, got 0"),
+        (("ppo", 0, "smoke", {"auxiliary_rate": 1}), {}, "unknown setting 'auxiliary_rate'"),
     ],
 )
 def test_bad_configs_are_explained(arguments, options, message):
@@ -142,6 +177,23 @@ def test_tables_pair_the_seeds():
     assert [cell.values for cell in table.rows[0][1:]] == [(40.0, 50.0, 10.0), ()]
     (label, gain, empty), *others = gains_table(runs).rows
     assert (label, gain.values, empty.values, others) == ("`bc+pse`", (10.0, 14.0), (), [])
+
+
+def test_tables_of_matches_and_agreement():
+    shares = {"test_matched_share": 0.5, "test_rank_correlation": 0.25, "test_neighbor_agreement": 0.75}
+    runs = [
+        stored_run(MiniGrid(), make(method, 0, "standard"), **dict.fromkeys(MEASURES, solved), **figures)
+        for method, solved, figures in (
+            ("bc", 40.0, shares),
+            ("bc+pse", 50.0, {**shares, "test_neighbor_agreement": 1}),
+        )
+    ]
+    ((where, matched, room, gain),) = matches_table(runs).rows
+    assert (where, matched.values, room.values, gain.values) == ("crossing, appearance", (50.0,), (60.0,), (10.0,))
+    runs.append(stored_run(MiniGrid(), make("ppo", 0, "standard"), **dict.fromkeys(MEASURES, 1.0)))
+    first, second = agreement_table(runs).rows
+    assert [cell.values for cell in first[1:]] == [(0.25,), (0.75,), (40.0,)]
+    assert (second[0], second[2].values) == ("`bc+pse`, crossing, appearance", (1.0,))
 
 
 def test_commands_train_evaluate_and_list(tmp_path, capsys):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from pisces.agents.cloning.networks import FEATURES, CloningNetwork, as_images, channels_first
+from pisces.agents.cloning.networks import FEATURES, CloningNetwork, as_cells, join_blocks
 from pisces.agents.cloning.settings import CloningSettings
 from pisces.augment.randconv import apply_kernel, random_kernel
 from pisces.losses import (
@@ -20,7 +20,6 @@ from pisces.losses import (
     ContrastiveMetricLoss,
     TargetNetwork,
     Transitions,
-    backward_with_auxiliary,
     loss_options,
     make_loss,
     metric_l2_loss,
@@ -62,11 +61,15 @@ class Losses:
     imitation: float
     """Cross-entropy of the expert's actions."""
     auxiliary: float
-    """The auxiliary loss, before its weight."""
+    """The auxiliary loss."""
 
 
 class CloningAgent:
-    """A network that imitates an expert's actions, with its optimizer.
+    """A network that imitates an expert's actions, with its optimizers.
+
+    An auxiliary loss has an Adam of its own, which takes a step after each step of the imitation: Adam's steps do not
+    depend on a loss's size, so neither loss drowns the other, and the auxiliary one still shapes the encoder when the
+    expert's actions are learned and their gradients vanish.
 
     Args:
         data: the demonstrations.
@@ -78,15 +81,16 @@ class CloningAgent:
         self.data, self.settings, self.iteration = data, settings, 0
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.network = CloningNetwork(data.observations.shape[1:], data.n_actions, data.cell)
+            shape = data.observations.shape[1:]
+            self.network = CloningNetwork(shape, data.n_actions, data.cell, settings.layer_norm)
             self.loss = self._make_loss()
         uses_target = isinstance(self.loss, BehavioralLoss) and self.loss.uses_target
         self.target = TargetNetwork(self.network.encoder, TAU) if uses_target else None
         self.generator = np.random.default_rng(seed)
-        parameters = [*self.network.parameters(), *self.loss.parameters()]
-        self.optimizer = torch.optim.Adam(parameters, lr=settings.learning_rate, fused=True)
-        self._encoder = list(self.network.encoder.parameters())
-        self._frames = channels_first(data.observations)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=settings.learning_rate, fused=True)
+        shaped = [*self.network.encoder.parameters(), *self.loss.parameters()]
+        self.auxiliary_optimizer = torch.optim.Adam(shaped, lr=settings.auxiliary_rate, fused=True)
+        self._cells = as_cells(data.observations, data.cell)
 
     def _make_loss(self) -> ContrastiveMetricLoss | BehavioralLoss:
         settings, name = self.settings, self.settings.auxiliary
@@ -94,40 +98,27 @@ class CloningAgent:
             options = loss_options(name, {"discount": settings.discount})
             return make_loss(name, FEATURES, self.data.n_actions, **options)
         return ContrastiveMetricLoss(
-            FEATURES, temperature=settings.temperature, scale=settings.scale, match_within=settings.match_within
+            FEATURES,
+            projection=nn.Linear(FEATURES, FEATURES),
+            temperature=settings.temperature,
+            scale=settings.scale or None,
+            match_within=settings.match_within,
         )
 
     def train_iteration(self) -> Losses:
-        """Takes one optimizer step."""
+        """Takes one optimizer step of the imitation, then one of the auxiliary loss."""
         drawn = self.generator.integers(len(self.data.actions), size=self.settings.batch_size)
         features = self._represent(torch.from_numpy(self.data.demonstrated[drawn]))
         target = torch.from_numpy(self.data.actions[drawn])
         imitation = functional.cross_entropy(self.network.policy(features), target)
-        auxiliary = self._auxiliary_loss()
-        self.optimizer.zero_grad(set_to_none=True)
-        backward_with_auxiliary(
-            imitation,
-            auxiliary,
-            self._encoder,
-            list(self.loss.parameters()),
-            weight=self.settings.weight * self._ramp(),
-            relative=self.settings.relative,
-            project=self.settings.project,
-        )
-        self.optimizer.step()
+        cloned, auxiliary = _take_step(self.optimizer, imitation), 0.0
+        if self.settings.auxiliary != "none":
+            loss = self._transition_loss() if isinstance(self.loss, BehavioralLoss) else self._pair_loss()
+            auxiliary = _take_step(self.auxiliary_optimizer, loss) if loss.requires_grad else 0.0
         if self.target is not None:
             self.target.update(self.network.encoder)
         self.iteration += 1
-        return Losses(float(imitation.detach()), float(auxiliary.detach()))
-
-    def _ramp(self) -> float:
-        length = self.settings.ramp * self.settings.steps
-        return min(self.iteration / length, 1.0) if length else 1.0
-
-    def _auxiliary_loss(self) -> Tensor:
-        if self.settings.auxiliary == "none":
-            return torch.zeros(())
-        return self._transition_loss() if isinstance(self.loss, BehavioralLoss) else self._pair_loss()
+        return Losses(cloned, auxiliary)
 
     def _pair_loss(self) -> Tensor:
         assert self.data.pairs is not None
@@ -157,21 +148,30 @@ class CloningAgent:
         return self._represent_images((numbers,), augmented)
 
     def _represent_images(self, groups: Sequence[Tensor], augmented: bool) -> Tensor:
-        images = [as_images(self._frames[numbers]) for numbers in groups]
-        if augmented:
-            images = [apply_kernel(part, random_kernel(self.generator, part.shape[1])) for part in images]
-        return self.network.represent(torch.cat(images))
+        cells = [self._augmented(numbers) if augmented else self._cells[numbers] for numbers in groups]
+        return self.network.represent(torch.cat(cells))
+
+    def _augmented(self, numbers: Tensor) -> Tensor:
+        images = torch.from_numpy(self.data.observations[numbers.numpy()]).permute(0, 3, 1, 2) / 255
+        changed = apply_kernel(images, random_kernel(self.generator, images.shape[1]))
+        return join_blocks(255 * changed.permute(0, 2, 3, 1), self.data.cell)
 
     def _represent_by_target(self, numbers: Tensor) -> Tensor:
         assert self.target is not None
-        features: Tensor = self.target(as_images(self._frames[numbers]))
+        features: Tensor = self.target(self._cells[numbers])
         return features
 
     @torch.no_grad()
     def act(self, observations: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Returns the greedy actions [n] for observations [n, H, W, C]."""
-        logits = self.network(as_images(channels_first(observations)))
+        logits = self.network(as_cells(observations, self.data.cell))
         return np.asarray(logits.argmax(dim=1).numpy())
+
+    @torch.no_grad()
+    def represent(self, observations: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Returns the features [n, 64] of observations [n, H, W, C]."""
+        features = self.network.represent(as_cells(observations, self.data.cell))
+        return np.asarray(features.numpy(), dtype=np.float32)
 
     def weights(self) -> dict[str, Tensor]:
         """Returns the weights of the network and, with a contrastive loss, of its projection."""
@@ -179,3 +179,10 @@ class CloningAgent:
         if self.settings.auxiliary == "contrastive":
             tensors |= {f"loss.{name}": value for name, value in self.loss.state_dict().items()}
         return tensors
+
+
+def _take_step(optimizer: torch.optim.Optimizer, loss: Tensor) -> float:
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    return float(loss.detach())

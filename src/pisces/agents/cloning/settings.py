@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pisces.validation import Count, Discount, NonNegative, Positive, Probability, check_settings
+from pisces.validation import Count, Discount, NonNegative, Positive, check_settings
 
 Augmentation = Literal["none", "randconv"]
 Auxiliary = Literal["none", "contrastive", "l2", "dbc", "dbc-normalized", "deepmdp", "mico", "simsr", "spr", "curl"]
@@ -19,10 +19,12 @@ class CloningSettings:
 
     steps: Count = 1200
     """Number of optimizer steps."""
-    batch_size: Count = 64
+    batch_size: Count = 32
     """Demonstrated states per step."""
     learning_rate: Positive = 3e-3
     """Learning rate of Adam."""
+    layer_norm: bool = True
+    """Whether the network normalizes its features."""
     augmentation: Augmentation = "none"
     """Augmentation of frames."""
     auxiliary: Auxiliary = "none"
@@ -37,18 +39,12 @@ class CloningSettings:
     """Discount of the metric."""
     temperature: Positive = 0.1
     """Contrastive temperature (1 / lambda)."""
-    scale: Positive = 0.1
-    """Scale of the metric's Gaussian kernel (beta)."""
+    scale: NonNegative = 0.0
+    """Scale of the metric's Gaussian kernel (beta); 0 takes it from the distances of each pair."""
     match_within: NonNegative = 0.01
     """Largest distance of a state to its nearest match; the contrastive loss leaves out other states."""
-    weight: NonNegative = 0.5
-    """Weight of the auxiliary loss."""
-    relative: bool = True
-    """Whether the weight is relative to the lengths of both losses' gradients."""
-    project: bool = False
-    """Whether to remove the part of the auxiliary gradient that points against the main one."""
-    ramp: Probability = 0.0
-    """Share of the training during which the weight grows from zero."""
+    auxiliary_rate: Positive = 1e-3
+    """Learning rate of the auxiliary loss's own Adam."""
 
     def __post_init__(self) -> None:
         check_settings(self)

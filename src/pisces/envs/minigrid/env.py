@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pisces.envs.minigrid.dynamics import Dynamics, State
+from pisces.envs.minigrid.experts import optimal_action, steps_to_goal
 from pisces.envs.minigrid.levels import make_level
 from pisces.envs.minigrid.render import Renderer
 from pisces.envs.minigrid.themes import PLAIN, make_theme
@@ -64,6 +65,7 @@ class LevelEnv(gym.Env[NDArray[Any], np.int64]):
         self.observation_space = self._space()
         self.state, self.time = self.dynamics.start, 0
         self._seen: dict[State, NDArray[Any]] = {}
+        self._steps: dict[State, int] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LevelEnv:
         # States are tuples and everything else never changes, so that a search over states can copy cheaply.
@@ -97,6 +99,12 @@ class LevelEnv(gym.Env[NDArray[Any], np.int64]):
         truncated = self.time >= self.max_steps and not outcome.terminated
         solved = {"solved": outcome.reward > 0}
         return self.observe(self.state), outcome.reward, outcome.terminated, truncated, solved
+
+    def optimal_action(self) -> int:
+        """Returns the first action that is on a shortest way to the goal from the current state."""
+        if not self._steps:
+            self._steps.update(steps_to_goal(self.dynamics))
+        return optimal_action(self.dynamics, self._steps, self.state)
 
     def observe(self, state: State) -> NDArray[Any]:
         """Returns the observation of a state."""

@@ -15,6 +15,8 @@ from pisces.validation import Interval
 Family = Literal["crossing", "lava", "rooms", "doorkey", "multiroom"]
 Shift = Literal["layout", "appearance", "both"]
 MiniGridSettings = CloningSettings | PPOSettings
+THEMES = 2
+"""Usual number of themes of each training level."""
 EVALUATIONS = 4
 """Evaluations per run, on training and validation tasks."""
 
@@ -23,6 +25,8 @@ _PSE = replace(_BC, auxiliary="contrastive")
 _PPO = PPOSettings()
 METHODS: Mapping[str, MiniGridSettings] = {
     "bc": _BC,
+    # The network without LayerNorm, which plain cloning prefers.
+    "bc-unnormalized": replace(_BC, layer_norm=False),
     "bc+randconv": replace(_BC, augmentation="randconv"),
     "bc+pse": _PSE,
     # The metric between all states, not only those of the expert's episodes.
@@ -53,7 +57,7 @@ class MiniGridConfig(Config):
     experiment = "minigrid"
     methods = tuple(METHODS)
     presets = tuple(PRESETS)
-    variations = ("training_levels", "training_themes")
+    variations = ("training_levels",)
 
     family: Family = "crossing"
     """Family of levels."""
@@ -61,15 +65,16 @@ class MiniGridConfig(Config):
     """What differs between training and evaluation: the layout of levels, their appearance, or both."""
     training_levels: Annotated[int, Interval(2, 200)] = 12
     """Number of training levels; every seed has its own."""
-    training_themes: Annotated[int, Interval(1, 100)] = 4
-    """Number of themes in which each training level is shown, unless only the layout shifts."""
+    training_themes: Annotated[int, Interval(1, 4)] = THEMES
+    """Number of themes of each training level, which no other level has, unless only the layout shifts."""
     settings: MiniGridSettings = field(default_factory=CloningSettings)
     """How the agent learns."""
 
     @property
     def where(self) -> str:
-        """The family and the shift."""
-        return f"{self.family}, {self.shift}"
+        """The family, the shift, and the number of themes unless it is the usual one."""
+        usual = self.shift == "layout" or self.training_themes == THEMES
+        return f"{self.family}, {self.shift}" + ("" if usual else f", {self.training_themes} themes")
 
     @property
     def cloning(self) -> CloningSettings:

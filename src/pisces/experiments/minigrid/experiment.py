@@ -85,7 +85,7 @@ class MiniGrid(Experiment[MiniGridConfig]):
         settings, space = METHODS[method], [Range("learning_rate", 3e-4, 1e-2, log=True)]
         if isinstance(settings, CloningSettings):
             if settings.auxiliary != "none":
-                space.append(Range("weight", 0.03, 3.0, log=True))
+                space.append(Range("auxiliary_rate", 1e-4, 1e-2, log=True))
             contrastive = settings.auxiliary == "contrastive"
         else:
             contrastive = settings.similarity != "none"
@@ -100,10 +100,10 @@ class MiniGrid(Experiment[MiniGridConfig]):
         return EVALUATIONS
 
     def tables(self, runs: Sequence[StoredRun]) -> list[Table]:
-        """Tasks solved, and gains over the agent without a loss."""
-        from pisces.experiments.minigrid.tables import gains_table, solved_table
+        """Tasks solved, gains over the agent without a loss, and what may predict them."""
+        from pisces.experiments.minigrid.tables import agreement_table, gains_table, matches_table, solved_table
 
-        return [solved_table(runs), gains_table(runs)]
+        return [solved_table(runs), gains_table(runs), matches_table(runs), agreement_table(runs)]
 
     def page_section(self, runs: Sequence[StoredRun], projection: str) -> PageSection:
         """Levels with the agents' paths."""

@@ -16,7 +16,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import Tensor
 
-from pisces.agents.cloning.networks import FEATURES, CloningNetwork
+from pisces.agents.cloning.networks import FEATURES, CloningNetwork, join_blocks
 from pisces.envs.minigrid import LevelEnv
 from pisces.envs.minigrid.render import TILE
 from pisces.experiments.minigrid.config import EVALUATIONS, MiniGridConfig
@@ -46,7 +46,8 @@ class Features(BaseFeaturesExtractor):
 
     def forward(self, observations: Tensor) -> Tensor:
         """Features [n, 64] of images [n, C, H, W]."""
-        features: Tensor = self.encoder(observations)
+        images = 255 * observations.permute(0, 2, 3, 1)  # Stable-Baselines3 has divided by 255
+        features: Tensor = self.encoder(join_blocks(images, TILE))
         return features
 
 
@@ -90,7 +91,7 @@ def make_agent(config: MiniGridConfig) -> tuple[PPO, list[BaseCallback]]:
         every=0,
         learning_rate=settings.similarity_rate,
         temperature=settings.temperature,
-        scale=settings.scale,
+        scale=settings.scale or None,
         seed=config.seed,
     )
     return model, [PolicySimilarityCallback(_make_pairs(config, settings, tasks), similarity)]

@@ -32,10 +32,10 @@ class PPOSettings:
     """Learning rate of the policy similarity loss."""
     discount: Discount = 0.9
     """Discount of the policy similarity metric."""
-    temperature: Positive = 0.5
+    temperature: Positive = 0.1
     """Contrastive temperature of the policy similarity loss (1 / lambda)."""
-    scale: Positive = 0.1
-    """Scale of the metric's Gaussian kernel (beta)."""
+    scale: NonNegative = 0.0
+    """Scale of the metric's Gaussian kernel (beta); 0 takes it from the distances of each pair."""
     match_within: NonNegative = 0.01
     """Largest distance of a state to its nearest match; the policy similarity loss leaves out other states."""
 

@@ -13,6 +13,7 @@ from pisces.agents.cloning.agent import CloningAgent
 from pisces.experiments.minigrid.config import EVALUATIONS, MiniGridConfig
 from pisces.experiments.minigrid.data import cloning_data
 from pisces.experiments.minigrid.evaluation import final_results, solved_shares
+from pisces.experiments.minigrid.judge import judge_features
 from pisces.runs.progress import Listener, Progress
 from pisces.runs.store import RunFolder
 
@@ -33,4 +34,5 @@ def run(config: MiniGridConfig, folder: RunFolder, listeners: Sequence[Listener]
             listener(Progress(agent.iteration, config.cloning.steps, losses, evaluation))
     folder.save_checkpoint(agent.weights(), {"iteration": agent.iteration})
     folder.write_info({"processor_seconds": round(time.process_time() - started, 1), "device": "cpu"})
-    folder.write_result(config, {**final_results(config, agent.act), "curve": rows})
+    figures = {**final_results(config, agent.act), **judge_features(config, agent.represent)}
+    folder.write_result(config, {**figures, "curve": rows})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Mapping
 
 from pisces.experiments.minigrid.config import METHODS
@@ -14,7 +16,16 @@ SOLVED_NOTE = (
     "brackets the 95 % CI of the mean. Columns: family of levels, and what differs between training and evaluation."
 )
 GAINS_NOTE = "Difference to `bc` or `ppo` on the same seeds, in points, with its 95 % CI."
-MEASURE = "test_solved_percent"
+MATCHES_NOTE = (
+    "Matched: share of the expert's states in unseen tasks that have a state in training with the same future actions. "
+    "Room: percent of unseen tasks that `bc` does not solve. Gain: on the same seeds, with its 95 % CI."
+)
+AGREEMENT_NOTE = (
+    "Cosine distances of features against the policy similarity metric, expert's states of unseen tasks to those of "
+    "training tasks: Spearman's correlation, and the share of states whose nearest neighbor is a nearest by the metric."
+)
+MEASURE, MATCHED = "test_solved_percent", "test_matched_share"
+AGREEMENT = ("test_rank_correlation", "test_neighbor_agreement")
 
 
 def solved_table(runs: Iterable[StoredRun]) -> Table:
@@ -36,11 +47,41 @@ def gains_table(runs: Iterable[StoredRun]) -> Table:
     found, columns = _by_cell(runs)
     rows: list[tuple[str | Cell, ...]] = []
     for method in _methods(found):
-        base = method.partition("+")[0]
+        base = re.split(r"[+-]", method)[0]
         if method != base:
             cells = [paired_difference(_gains(found, method, base, column), (-100.0, 100.0)) for column in columns]
             rows.append((f"`{method}`", *cells))
     return Table("minigrid_gains", "MiniGrid: gains", GAINS_NOTE, ("method", *columns), tuple(rows))
+
+
+def matches_table(runs: Iterable[StoredRun]) -> Table:
+    """What is known before training with PSEs, the share of matched states and the room, beside the gain."""
+    found, columns = _by_cell(runs)
+    rows: list[tuple[str | Cell, ...]] = []
+    for column in columns:
+        plain = found.get(("bc", column), {})
+        shares = tuple(100 * float(run[MATCHED]) for run in plain.values() if MATCHED in run)
+        room = tuple(100 - float(run[MEASURE]) for run in plain.values())
+        gain = paired_difference(_gains(found, "bc+pse", "bc", column), (-100.0, 100.0))
+        if plain:
+            rows.append((column, Cell(shares, compared=False), Cell(room, compared=False), gain))
+    header = ("levels, shift", "matched states (%)", "room of `bc` (points)", "gain of `bc+pse` (points)")
+    return Table("minigrid_matches", "MiniGrid: matches, room and gain", MATCHES_NOTE, header, tuple(rows))
+
+
+def agreement_table(runs: Iterable[StoredRun]) -> Table:
+    """How well each method's features agree with the metric on unseen tasks, beside the tasks that it solves."""
+    found, columns = _by_cell(runs)
+    rows: list[tuple[str | Cell, ...]] = []
+    for column, method in itertools.product(columns, _methods(found)):
+        own = [run for run in found.get((method, column), {}).values() if AGREEMENT[0] in run]
+        if own:
+            shares = [tuple(float(run[name]) for run in own) for name in AGREEMENT]
+            cells = [Cell(values, compared=False, digits=2, limits=(-1.0, 1.0)) for values in shares]
+            solved = Cell(tuple(float(run[MEASURE]) for run in own), compared=False)
+            rows.append((f"`{method}`, {column}", *cells, solved))
+    header = ("method, levels, shift", "rank correlation", "neighbor agreement", "unseen tasks solved (%)")
+    return Table("minigrid_agreement", "MiniGrid: agreement with the metric", AGREEMENT_NOTE, header, tuple(rows))
 
 
 def _gains(found: Found, method: str, base: str, column: str) -> list[float]:

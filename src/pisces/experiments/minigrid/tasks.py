@@ -36,13 +36,13 @@ class Task:
 
 
 def training_tasks(config: MiniGridConfig) -> list[Task]:
-    """Returns the tasks that a run trains on, level by level: each level in each theme."""
+    """Returns the tasks that a run trains on, level by level: each level in its own themes."""
     rng = np.random.default_rng([TASK_SEED, config.seed])
     levels = rng.choice(TRAINING_LEVELS, size=config.training_levels, replace=False).tolist()
-    themes = rng.choice(TRAINING_THEMES, size=config.training_themes, replace=False).tolist()
     if config.shift == "layout":
-        themes = [PLAIN]
-    return [Task(level, theme) for level in levels for theme in themes]
+        return [Task(level, PLAIN) for level in levels]
+    themes = rng.choice(TRAINING_THEMES, size=(len(levels), config.training_themes), replace=False)
+    return [Task(level, theme) for level, own in zip(levels, themes.tolist(), strict=True) for theme in own]
 
 
 def unseen_tasks(config: MiniGridConfig, test: bool) -> list[Task]:

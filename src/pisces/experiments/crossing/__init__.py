@@ -1,1 +1,0 @@
-"""PPO with and without policy similarity embeddings on levels of a crossing."""

@@ -21,7 +21,8 @@ def data_of(tasks=TASKS, metric=True):
     episodes = [Trajectory(row, actions[row]) for row in numbers]
     following = np.concatenate([numbers[:, 1:], numbers[:, -1:]], axis=1).ravel()
     transitions = EpisodeTransitions(np.concatenate([optimal_rewards(task) / 100 for task in tasks]), following)
-    return ImitationData(observations, actions, TrajectoryPairs(episodes) if metric else None, transitions)
+    pairs = TrajectoryPairs(episodes, discount=0.99) if metric else None
+    return ImitationData(observations, actions, pairs, transitions)
 
 
 def agent_of(seed=0, **settings):

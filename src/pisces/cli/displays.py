@@ -52,12 +52,30 @@ def time_left(seconds: float) -> str:
     return f"{seconds / 60:.0f} min left" if seconds < 5400 else f"{seconds / 3600:.1f} h left"
 
 
-class RunDisplay:
+class Display:
+    """Something that is drawn while it is entered, if there is a terminal to draw it on."""
+
+    def __init__(self, console: Console, drawn: Bars | Live) -> None:
+        self._console, self._drawn = console, drawn
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._drawn.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._drawn.stop()
+
+
+class RunDisplay(Display):
     """Live bars, one per run, with the newest losses and evaluation; plain lines where there is no terminal."""
 
     def __init__(self, names: list[str], describe: Describe, console: Console | None = None) -> None:
-        self._console, self._describe = console or Console(), describe
-        self._names = names
+        console = console or Console()
+        self._describe, self._names = describe, names
         self._shown: dict[int, int] = {}
         self._bars = Bars(
             CutColumn("description", 0.3),
@@ -65,21 +83,11 @@ class RunDisplay:
             TextColumn("{task.fields[share]}", markup=False),
             TextColumn("{task.fields[left]}", markup=False),
             CutColumn("words", 0.3),
-            console=self._console,
+            console=console,
         )
+        super().__init__(console, self._bars)
         fresh: dict[str, Any] = {"share": "starting", "left": "", "losses": "", "evaluation": "", "words": ""}
         self._ids = [self._bars.add_task(name, total=None, **fresh) for name in names]
-
-    def __enter__(self) -> RunDisplay:
-        if self._console.is_terminal:
-            self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._console.is_terminal:
-            self._bars.stop()
 
     def update(self, index: int, progress: Progress) -> None:
         """Shows the progress of one run."""
@@ -100,11 +108,10 @@ class RunDisplay:
         self._bars.update(self._ids[index], completed=progress.iteration, total=progress.total, **fields)
 
 
-class StageDisplay:
+class StageDisplay(Display):
     """A bar for the newest stage; where there is no terminal, a line every few seconds."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
         self._bars = Bars(
             TextColumn("{task.description}", markup=False),
             BarColumn(BAR_WIDTH),
@@ -112,19 +119,9 @@ class StageDisplay:
             console=console,
             transient=True,
         )
+        super().__init__(console, self._bars)
         self._bar = self._bars.add_task("starting", total=None)
         self._shown = time.monotonic()
-
-    def __enter__(self) -> StageDisplay:
-        if self._console.is_terminal:
-            self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._console.is_terminal:
-            self._bars.stop()
 
     def update(self, stage: str, done: int, total: int) -> None:
         """Shows how much of a stage is done."""
@@ -134,23 +131,12 @@ class StageDisplay:
             self._console.print(f"{stage}: {done} of {total}")
 
 
-class LiveTable:
+class LiveTable(Display):
     """A table or picture that is drawn again and again while it is entered, if there is a terminal to draw it on."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
         self._live = Live(console=console, refresh_per_second=2, transient=True)
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
+        super().__init__(console, self._live)
 
     def show(self, make: Callable[[], RenderableType]) -> None:
         """Draws what `make` returns; without a terminal it isn't called."""

@@ -111,21 +111,19 @@ def test_a_truncated_database_gives_one_line(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_a_database_with_other_columns_gives_one_line(tmp_path):
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE version_info RENAME COLUMN schema_version TO other",
+        "UPDATE trial_values SET value = value + 1 WHERE trial_id = 2",
+    ],
+    ids=["other columns", "a changed score"],
+)
+def test_a_changed_database_is_noticed(tmp_path, change):
     search(tmp_path)
     (path,) = tmp_path.rglob("study.db")
     with sqlite3.connect(path) as connection:
-        connection.execute("ALTER TABLE version_info RENAME COLUMN schema_version TO other")
-    connection.close()
-    with pytest.raises(UserError, match=r"study\.db' is damaged"):
-        Study(CONFIG, tmp_path)
-
-
-def test_a_changed_score_is_noticed(tmp_path):
-    search(tmp_path)
-    (path,) = tmp_path.rglob("study.db")
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE trial_values SET value = value + 1 WHERE trial_id = 2")
+        connection.execute(change)
     connection.close()
     with pytest.raises(UserError, match=r"study\.db' is damaged"):
         Study(CONFIG, tmp_path)

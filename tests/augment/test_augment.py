@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 import torch
 
-from pisces.augment import apply_kernel, random_kernel, random_row_kernel, shift_frames
+from pisces.augment import (
+    apply_kernel,
+    mix_colors,
+    random_color_matrices,
+    random_kernel,
+    random_row_kernel,
+    shift_frames,
+)
 from pisces.errors import UserError
 
 
@@ -102,3 +109,33 @@ def test_whole_numbers_are_refused_even_if_images_pass():
     for probability in (2.0, float("nan")):
         with pytest.raises(UserError, match="passthrough_probability"):
             random_kernel(np.random.default_rng(0), passthrough_probability=probability)
+
+
+def test_mixed_colors_are_a_matrix_product_per_pixel():
+    rng = np.random.default_rng(0)
+    images = torch.from_numpy(rng.integers(0, 256, (3, 2, 4, 6), dtype=np.uint8))  # two RGB pixels in the last axis
+    matrices = random_color_matrices(rng, 3, strength=0.5)
+    found = mix_colors(images, matrices).numpy()
+    for n, y, x, pixel in np.ndindex(3, 2, 4, 2):
+        colors = images[n, y, x, 3 * pixel : 3 * pixel + 3].numpy() - 127.5
+        np.testing.assert_allclose(
+            found[n, y, x, 3 * pixel : 3 * pixel + 3], matrices[n].numpy() @ colors + 127.5, atol=1e-3
+        )
+
+
+def test_every_image_gets_its_own_mixture_of_the_given_strength():
+    matrices = random_color_matrices(np.random.default_rng(0), 4000, strength=0.3) - torch.eye(3)
+    assert float(matrices.std()) == pytest.approx(0.3, rel=0.02)
+    assert float(matrices.mean()) == pytest.approx(0, abs=0.01)
+    images = torch.full((2, 1, 1, 3), 200.0)
+    torch.testing.assert_close(mix_colors(images, random_color_matrices(np.random.default_rng(0), 2, 0.0)), images)
+
+
+def test_mixtures_refuse_other_shapes():
+    matrices = random_color_matrices(np.random.default_rng(0), 2)
+    with pytest.raises(UserError, match="RGB pixels"):
+        mix_colors(torch.zeros(2, 4, 4), matrices)
+    with pytest.raises(UserError, match="expected matrices"):
+        mix_colors(torch.zeros(3, 4, 3), matrices)
+    with pytest.raises(UserError, match="strength"):
+        random_color_matrices(np.random.default_rng(0), 2, -1.0)

@@ -34,7 +34,9 @@ class SweepOptions:
 
 def plural(name: str) -> str:
     """Returns the option's name for several values."""
-    return name if name.endswith("s") else f"{name}s"
+    if name.endswith("s"):
+        return name
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 def sweep_options(experiment: Experiment[Any]) -> type:

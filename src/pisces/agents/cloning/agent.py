@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pisces.agents.cloning.networks import FEATURES, CloningNetwork, as_cells, join_blocks
-from pisces.agents.cloning.settings import CloningSettings
+from pisces.agents.cloning.settings import Augmentation, CloningSettings
+from pisces.augment.colors import mix_colors, random_color_matrices
 from pisces.augment.randconv import apply_kernel, random_kernel
 from pisces.losses import (
     LOSSES,
@@ -139,19 +140,25 @@ class CloningAgent:
         return loss
 
     def _represent(self, *groups: Tensor) -> Tensor:
-        """Represents groups of observations in one pass; with augmentation each group gets its own kernel."""
-        return self._represent_images(groups, augmented=self.settings.augmentation == "randconv")
+        """Represents groups of observations in one pass; with RandConv each group gets its own kernel."""
+        return self._represent_images(groups, self.settings.augmentation)
 
     def _represent_view(self, numbers: Tensor) -> Tensor:
         """Represents observations for a loss on transitions; CURL compares two augmented views of each."""
-        augmented = self.settings.auxiliary == "curl" or self.settings.augmentation == "randconv"
-        return self._represent_images((numbers,), augmented)
+        augmentation = self.settings.augmentation
+        if augmentation == "none" and self.settings.auxiliary == "curl":
+            augmentation = "randconv"
+        return self._represent_images((numbers,), augmentation)
 
-    def _represent_images(self, groups: Sequence[Tensor], augmented: bool) -> Tensor:
-        cells = [self._augmented(numbers) if augmented else self._cells[numbers] for numbers in groups]
-        return self.network.represent(torch.cat(cells))
+    def _represent_images(self, groups: Sequence[Tensor], augmentation: Augmentation) -> Tensor:
+        if augmentation == "randconv":
+            return self.network.represent(torch.cat([self._convolved(numbers) for numbers in groups]))
+        cells = self._cells[torch.cat(tuple(groups))]
+        if augmentation == "colors":
+            cells = mix_colors(cells, random_color_matrices(self.generator, len(cells)))
+        return self.network.represent(cells)
 
-    def _augmented(self, numbers: Tensor) -> Tensor:
+    def _convolved(self, numbers: Tensor) -> Tensor:
         images = torch.from_numpy(self.data.observations[numbers.numpy()]).permute(0, 3, 1, 2) / 255
         changed = apply_kernel(images, random_kernel(self.generator, images.shape[1]))
         return join_blocks(255 * changed.permute(0, 2, 3, 1), self.data.cell)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pisces.validation import Count, Discount, NonNegative, Positive, check_settings
 
-Augmentation = Literal["none", "randconv"]
+Augmentation = Literal["none", "randconv", "colors"]
 Auxiliary = Literal["none", "contrastive", "l2", "dbc", "dbc-normalized", "deepmdp", "mico", "simsr", "spr", "curl"]
 Metric = Literal["psm", "pi-bisimulation", "bisimulation"]
 States = Literal["expert", "all"]
@@ -26,7 +26,7 @@ class CloningSettings:
     layer_norm: bool = True
     """Whether the network normalizes its features."""
     augmentation: Augmentation = "none"
-    """Augmentation of frames."""
+    """Augmentation of frames: random convolutions, one per batch, or random mixtures of colors, one per frame."""
     auxiliary: Auxiliary = "none"
     """Loss beside the imitation of actions: on pairs of states (contrastive, l2), or on the expert's transitions."""
     metric: Metric = "psm"

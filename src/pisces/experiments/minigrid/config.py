@@ -28,6 +28,7 @@ METHODS: Mapping[str, MiniGridSettings] = {
     # The network without LayerNorm, which plain cloning prefers.
     "bc-unnormalized": replace(_BC, layer_norm=False),
     "bc+randconv": replace(_BC, augmentation="randconv"),
+    "bc+colors": replace(_BC, augmentation="colors"),
     "bc+pse": _PSE,
     # The metric between all states, not only those of the expert's episodes.
     "bc+pse-states": replace(_PSE, states="all"),
@@ -35,6 +36,8 @@ METHODS: Mapping[str, MiniGridSettings] = {
     # Contrastive embeddings of the bisimulation metric between all states.
     "bc+bisimulation": replace(_PSE, states="all", metric="bisimulation"),
     "bc+randconv+pse": replace(_PSE, augmentation="randconv"),
+    "bc+colors+pse": replace(_PSE, augmentation="colors"),
+    "bc+colors+pse-states": replace(_PSE, augmentation="colors", states="all"),
     **{
         f"bc+{name}": replace(_BC, auxiliary=name)
         for name in ("dbc", "dbc-normalized", "deepmdp", "mico", "simsr", "spr", "curl")

@@ -48,6 +48,7 @@ class MiniGrid(Experiment[MiniGridConfig]):
     method_names = {  # noqa: RUF012 (never changed)
         "bc": "Cloning",
         "bc+randconv": "Cloning + RandConv",
+        "bc+colors": "Cloning + colors",
         "bc+pse": "Cloning + PSE",
         "bc+randconv+pse": "Cloning + RandConv + PSE",
     }

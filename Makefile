@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 GL_PACKAGES := libegl1 libgl1 libosmesa6
 .DEFAULT_GOAL := help
-.PHONY: help install gl demo reproduce-lqr reproduce-jumping reproduce-distracting test test-all test-browser chromium check lint types docs format readme \
+.PHONY: help install gl demo reproduce-lqr reproduce-jumping reproduce-distracting reproduce-minigrid test test-all test-browser chromium check lint types docs format readme \
 	bench same fuzz crash-test dist release-notes notebooks page-types screenshots
 
 help:  ## List the targets
@@ -96,6 +96,12 @@ readme: $(STAMP)  ## Fill the tables of README and docs from results/, and draw 
 	$(BIN)/python studies/fill_docs.py results $(DOCUMENTS)
 	$(BIN)/python studies/distracting_figures.py results docs/images
 	$(BIN)/python studies/jumping_figures.py results docs/images
+	$(BIN)/python studies/minigrid_figures.py results docs/images
+
+reproduce-minigrid: $(STAMP)  ## Train everything behind the tables of MiniGrid (three hours on two cores), then the tables
+	$(BIN)/python studies/minigrid_study.py --workers 2 --out results
+	$(BIN)/python studies/minigrid_tuning.py --workers 2 --out results
+	$(MAKE) readme
 
 screenshots: $(STAMP) chromium  ## Draw the environments and photograph the report page of results/ for the docs (minutes)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[browser]'

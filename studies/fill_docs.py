@@ -26,6 +26,8 @@ from lqr_curves import ipo_table
 from lqr_tables import ablation_table, moments_table, sparsity_table
 from metric_examples import aggregation_table, benchmark_cases
 from minigrid_tables import other_rule_table, overhead_table, trials_table
+from minigrid_tuning import TABLES as TUNED
+from minigrid_tuning import settings_table as minigrid_settings
 from pisces.experiments.distracting.tables import alignment_markdown, distracting_markdown, plain_markdown
 from pisces.experiments.jumping.report.tables import cell_of, summary_table
 from pisces.experiments.jumping.report.tiles import draw_tiles, draw_training, solved_tiles
@@ -73,6 +75,7 @@ MEASURED: Mapping[str, Callable[[Path], str]] = {
     "fuzz": fuzz_table,
     "crash": crash_table,
     "minigrid-trials": trials_table,
+    "minigrid-settings": minigrid_settings,
     "minigrid-other-rule": other_rule_table,
     "sb3-overhead": overhead_table,
 }
@@ -89,6 +92,8 @@ def fill(document: str, runs: StoredRuns, root: Path) -> str:
         name = match[1]
         if name in COMBINED:
             text = COMBINED[name](runs, root)
+        elif name in TUNED:
+            text = TUNED[name](runs, root)
         elif name in MEASURED:
             text = MEASURED[name](root)
         else:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from pisces.experiments.minigrid.config import METHODS
 from pisces.reports.results import StoredRun
 from pisces.reports.tables import Cell, Table, paired_difference
 
 Found = Mapping[tuple[str, str], Mapping[int, StoredRun]]
+Counted = Callable[[StoredRun], bool]
+"""Tells which runs a table counts."""
 SOLVED_NOTE = (
     "Unseen tasks solved, in percent: mean, in parentheses the standard deviation between seeds, n = seeds, in "
     "brackets the 95 % CI of the mean. Columns: family of levels, and what differs between training and evaluation."
 )
-GAINS_NOTE = "Difference to `bc` or `ppo` on the same seeds, in points, with its 95 % CI."
+GAINS_NOTE = (
+    "Difference to the method without the last part of the name (`bc+pse` to `bc`, `bc+colors+pse` to `bc+colors`) on "
+    "the same seeds, in points, with its 95 % CI."
+)
 MATCHES_NOTE = (
     "Matched: share of the expert's states in unseen tasks that have a state in training with the same future actions. "
     "Room: percent of unseen tasks that `bc` does not solve. Gain: on the same seeds, with its 95 % CI."
@@ -28,9 +32,14 @@ MEASURE, MATCHED = "test_solved_percent", "test_matched_share"
 AGREEMENT = ("test_rank_correlation", "test_neighbor_agreement")
 
 
-def solved_table(runs: Iterable[StoredRun]) -> Table:
+def has_usual_settings(run: StoredRun) -> bool:
+    """Whether a run has its method's settings."""
+    return run.experiment.cell(run.config) is not None
+
+
+def solved_table(runs: Iterable[StoredRun], counted: Counted = has_usual_settings) -> Table:
     """Unseen tasks solved, by method and shift."""
-    found, columns = _by_cell(runs)
+    found, columns = _by_cell(runs, counted)
     rows: list[tuple[str | Cell, ...]] = []
     for method in _methods(found):
         cells = []
@@ -42,12 +51,12 @@ def solved_table(runs: Iterable[StoredRun]) -> Table:
     return Table("minigrid", "MiniGrid: unseen tasks solved", SOLVED_NOTE, ("method", *columns), tuple(rows))
 
 
-def gains_table(runs: Iterable[StoredRun]) -> Table:
+def gains_table(runs: Iterable[StoredRun], counted: Counted = has_usual_settings) -> Table:
     """Gains over the same agent without a loss, seed by seed."""
-    found, columns = _by_cell(runs)
+    found, columns = _by_cell(runs, counted)
     rows: list[tuple[str | Cell, ...]] = []
     for method in _methods(found):
-        base = re.split(r"[+-]", method)[0]
+        base = _base(method)
         if method != base:
             cells = [paired_difference(_gains(found, method, base, column), (-100.0, 100.0)) for column in columns]
             rows.append((f"`{method}`", *cells))
@@ -69,9 +78,9 @@ def matches_table(runs: Iterable[StoredRun]) -> Table:
     return Table("minigrid_matches", "MiniGrid: matches, room and gain", MATCHES_NOTE, header, tuple(rows))
 
 
-def agreement_table(runs: Iterable[StoredRun]) -> Table:
+def agreement_table(runs: Iterable[StoredRun], counted: Counted = has_usual_settings) -> Table:
     """How well each method's features agree with the metric on unseen tasks, beside the tasks that it solves."""
-    found, columns = _by_cell(runs)
+    found, columns = _by_cell(runs, counted)
     rows: list[tuple[str | Cell, ...]] = []
     for column, method in itertools.product(columns, _methods(found)):
         own = [run for run in found.get((method, column), {}).values() if AGREEMENT[0] in run]
@@ -89,14 +98,21 @@ def _gains(found: Found, method: str, base: str, column: str) -> list[float]:
     return [float(own[seed][MEASURE]) - float(other[seed][MEASURE]) for seed in sorted(own.keys() & other.keys())]
 
 
+def _base(method: str) -> str:
+    """The method without the last part of its name: `bc` for `bc+pse` and `bc-unnormalized`."""
+    return method.rpartition("+")[0] or method.partition("-")[0]
+
+
 def _methods(found: Found) -> list[str]:
     return [method for method in METHODS if any(name == method for name, _ in found)]
 
 
-def _by_cell(runs: Iterable[StoredRun]) -> tuple[dict[tuple[str, str], dict[int, StoredRun]], list[str]]:
+def _by_cell(
+    runs: Iterable[StoredRun], counted: Counted = has_usual_settings
+) -> tuple[dict[tuple[str, str], dict[int, StoredRun]], list[str]]:
     """The runs by method and column, then by seed, and the columns."""
     found: dict[tuple[str, str], dict[int, StoredRun]] = {}
     for run in runs:
-        if run.experiment.cell(run.config) is not None:
+        if counted(run):
             found.setdefault((run.config.method, run.config.where), {})[run.config.seed] = run
     return found, sorted({column for _, column in found})

@@ -1,0 +1,50 @@
+"""Picture of MiniGrid's study: ``python studies/minigrid_figures.py results docs/images``.
+
+Agreement of each method's features with the exact metric, and the unseen tasks that the method solves.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from minigrid_tuning import read_settings, tuned_runs
+from pisces.experiments.minigrid.tables import AGREEMENT, MEASURE
+from pisces.experiments.registry import all_experiments
+from pisces.reports.results import StoredRuns, read_runs
+
+PICTURE = "minigrid_agreement.png"
+
+
+def agreement_figure(runs: StoredRuns, root: Path) -> Figure | None:
+    """Draws a point per method, means over seeds with standard errors; None without runs."""
+    found = read_settings(root)
+    groups = tuned_runs(runs, found) if found else {}
+    if not groups:
+        return None
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for method, own in groups.items():
+        values = np.array([(run[AGREEMENT[1]], run[MEASURE]) for run in own], dtype=float)
+        mean, error = values.mean(axis=0), values.std(axis=0, ddof=min(1, len(own) - 1)) / np.sqrt(len(own))
+        color = "tab:blue" if "pse" in method else "0.45"
+        axes.errorbar(*mean, xerr=error[0], yerr=error[1], fmt="o", color=color, capsize=2, markersize=4)
+        axes.annotate(method, mean, xytext=(5, 4), textcoords="offset points", fontsize=8, color=color)
+    axes.set_xlabel("nearest neighbor by features is one by the exact metric (share)")
+    axes.set_ylabel("unseen tasks solved (%)")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def main(root: Path, images: Path) -> None:
+    """Draws the picture from the results in a folder."""
+    figure = agreement_figure(read_runs([root / "minigrid"], all_experiments()), root)
+    if figure is not None:
+        figure.savefig(images / PICTURE, dpi=110)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -9,6 +9,7 @@ from toy_family import ToyEnv
 from pisces.errors import UserError
 from pisces.integrations.stable_baselines3 import PolicySimilarityCallback, SimilaritySettings
 from pisces.pairs import GreedyPairs
+from pisces.trajectories import Trajectory
 
 
 @pytest.mark.parametrize("make", [vectorized, lambda: gym.vector.SyncVectorEnv([lambda: ToyEnv(0), lambda: ToyEnv(1)])])
@@ -82,3 +83,12 @@ def test_the_callback_waits_for_good_episodes():
 def test_a_wrong_return_is_refused():
     with pytest.raises(UserError, match="min_return must be a number or None, got 'high'"):
         GreedyPairs(environments(), min_return="high")
+
+
+def test_environments_with_matches_are_paired():
+    pairs = GreedyPairs(environments((0, 1, 2)), match_within=0.01)
+    actions = ([0, 0, 0, 2], [0, 0, 0, 2], [1, 1, 1, 3])
+    pairs.set_episodes([Trajectory(np.full((4, 1), k), np.array(own)) for k, own in enumerate(actions)])
+    for _ in range(20):
+        pair = pairs.sample(lambda observations: np.zeros(len(observations), int))
+        assert {int(pair.observations_x[0, 0]), int(pair.observations_y[0, 0])} == {0, 1}

@@ -38,6 +38,8 @@ class GreedyPairs:
         min_return: episodes with a lower return are left out, because they show no behavior worth copying; None keeps
             all. As long as fewer than two are left, no pair can be sampled.
         max_steps: episodes are truncated after this many steps.
+        match_within: pairs of environments are sampled in proportion to the share of their states whose nearest state
+            is at most this far away, and only the best pairs of each environment; None for equal probabilities.
         states: at most this many states of each episode are sampled per pair; None for all.
         seed: a seed, or a generator to sample with.
     """
@@ -53,6 +55,7 @@ class GreedyPairs:
         last: Last | None = None,
         min_return: float | None = None,
         max_steps: int = 500,
+        match_within: float | None = None,
         states: int | None = 256,
         seed: int | np.random.Generator = 0,
     ) -> None:
@@ -71,7 +74,13 @@ class GreedyPairs:
         self.drawn = 0
         self._played, self._wrapped = False, self.environments
         self._pairs: TrajectoryPairs | None = None
-        self._arguments: dict[str, Any] = {"discount": discount, "cost": cost, "last": last, "states": states}
+        self._arguments: dict[str, Any] = {
+            "discount": discount,
+            "cost": cost,
+            "last": last,
+            "match_within": match_within,
+            "states": states,
+        }
 
     def sample(self, policy: BatchPolicy) -> Pair | None:
         """Samples a pair of episodes; plays new ones with the policy if they are due.

@@ -15,6 +15,7 @@ from pisces.experiments.minigrid.experiment import MiniGrid
 from pisces.experiments.minigrid.judge import judge_features
 from pisces.experiments.minigrid.mdp import solve_level
 from pisces.experiments.minigrid.page import path
+from pisces.experiments.minigrid.ppo import GuidedEnv
 from pisces.experiments.minigrid.tables import agreement_table, gains_table, matches_table, solved_table
 from pisces.experiments.minigrid.tasks import Task, make_renderer, training_tasks, unseen_tasks
 from pisces.runs.job import Job
@@ -226,3 +227,17 @@ def test_recorded_episodes_lead_to_the_goal_where_the_result_says_so(tmp_path):
             state, reward = outcome.state, outcome.reward
         assert (reward > 0) == (solved == "1")
         assert path(config.family, Task(level, theme), actions)[-1] == list(state[:2])
+
+
+def test_guidance_pays_for_steps_nearer_to_the_goal():
+    env = GuidedEnv(LevelEnv("crossing", 150), weight=0.1)
+    env.reset()
+    steps = len(expert_path(env.env.dynamics)[1])
+    turned = env.step((env.env.optimal_action() + 1) % 2 if env.env.optimal_action() < 2 else 0)[1]
+    assert turned == pytest.approx(-0.1)
+    env.reset()
+    rewards, terminated = [], False
+    while not terminated:
+        _, reward, terminated, _, _ = env.step(env.env.optimal_action())
+        rewards.append(reward)
+    assert rewards == pytest.approx([0.1] * (steps - 1) + [1.1])

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from pisces.agents.cloning.networks import FEATURES, CloningNetwork, join_blocks
 from pisces.envs.minigrid import LevelEnv
+from pisces.envs.minigrid.experts import steps_to_goal
 from pisces.envs.minigrid.render import TILE
 from pisces.experiments.minigrid.config import EVALUATIONS, MiniGridConfig
 from pisces.experiments.minigrid.evaluation import final_results, solved_shares
@@ -33,7 +34,31 @@ from pisces.trajectories import Trajectory
 
 ENVIRONMENTS = 24
 """Environments that run at once; the training tasks share them."""
-PPO_ARGUMENTS = {"n_steps": 64, "batch_size": 256, "n_epochs": 4, "ent_coef": 0.01, "gamma": 0.97}
+PPO_ARGUMENTS = {"n_steps": 64, "batch_size": 256, "ent_coef": 0.01, "gamma": 0.9}
+SOLVED = 0.5
+"""Return above which a greedy episode has reached the goal."""
+
+
+class GuidedEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """Adds a reward for each step nearer to the goal, and takes it back for each step away from it.
+
+    Args:
+        env: the level.
+        weight: reward per step.
+    """
+
+    env: LevelEnv
+
+    def __init__(self, env: LevelEnv, weight: float) -> None:
+        super().__init__(env)
+        self.weight, self._steps = weight, steps_to_goal(env.dynamics)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Takes an action."""
+        before = self._steps.get(self.env.state, 0)
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        after = 0 if terminated else self._steps.get(self.env.state, before)
+        return observation, reward + self.weight * (before - after), terminated, truncated, info
 
 
 class Features(BaseFeaturesExtractor):
@@ -70,12 +95,13 @@ def make_agent(config: MiniGridConfig) -> tuple[PPO, list[BaseCallback]]:
     assert isinstance(settings, PPOSettings)
     count = max(ENVIRONMENTS, len(tasks))
     makers: list[Callable[[], gym.Env[Any, Any]]] = [
-        partial(_make_env, config, tasks[index % len(tasks)]) for index in range(count)
+        partial(_guided_env, config, tasks[index % len(tasks)], settings.shaping) for index in range(count)
     ]
     model = PPO(
         "CnnPolicy",
         DummyVecEnv(makers),
         learning_rate=settings.learning_rate,
+        n_epochs=settings.epochs,
         policy_kwargs={"features_extractor_class": Features, "net_arch": []},
         seed=config.seed,
         device="cpu",
@@ -101,18 +127,32 @@ def _make_env(config: MiniGridConfig, task: Task) -> LevelEnv:
     return LevelEnv(config.family, task.level, task.theme)
 
 
+def _guided_env(config: MiniGridConfig, task: Task, weight: float) -> GuidedEnv:
+    return GuidedEnv(_make_env(config, task), weight)
+
+
 def _make_pairs(config: MiniGridConfig, settings: PPOSettings, tasks: Sequence[Task]) -> GreedyPairs | TrajectoryPairs:
     environments = [_make_env(config, task) for task in tasks]
-    shared: dict[str, Any] = {"discount": settings.discount, "seed": config.seed}
+    shared: dict[str, Any] = {
+        "discount": settings.discount,
+        "match_within": settings.match_within,
+        "seed": config.seed,
+    }
     if settings.similarity == "greedy":
-        limit = environments[0].max_steps
-        return GreedyPairs(environments, refresh=settings.refresh, keep="best", max_steps=limit, **shared)
+        return GreedyPairs(
+            environments,
+            refresh=settings.refresh,
+            keep="best",
+            min_return=SOLVED,
+            max_steps=environments[0].max_steps,
+            **shared,
+        )
     episodes = []
     for env, task in zip(environments, tasks, strict=True):
         level = solve_level(config.family, task.level)
         states, actions = level.expert_episode()
         episodes.append(Trajectory(env.renderer.frames([level.states[state] for state in states]), actions))
-    return TrajectoryPairs(episodes, match_within=settings.match_within, **shared)
+    return TrajectoryPairs(episodes, **shared)
 
 
 class _ProgressCallback(BaseCallback):

@@ -47,7 +47,7 @@ STUDY: Mapping[str, Part] = {
     "control": Part(("bc-unnormalized",), range(20), shifts=("appearance",), themes=3),
     "shifts": Part(("bc", "bc+pse"), range(20), shifts=("both", "layout")),
     "losses": Part(("bc-unnormalized", *ON_PAIRS, *ON_TRANSITIONS), range(5), shifts=("appearance",)),
-    "ppo": Part(("ppo", "ppo+pse"), range(10), shifts=("appearance",)),
+    "ppo": Part(("ppo", "ppo+pse"), range(10), shifts=("appearance",), themes=3),
     "doorkey": Part(("bc", "bc+pse"), range(20), ("doorkey",)),
 }
 """The parts of the study, in the order in which they are run."""

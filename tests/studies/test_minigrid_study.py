@@ -16,7 +16,8 @@ def test_parts_have_all_seeds_of_every_cell_and_each_run_once():
         assert not config.changes
     for shift in ("appearance", "both", "layout"):
         assert cells["bc", f"crossing, {shift}"] == cells["bc+pse", f"crossing, {shift}"] == set(range(20))
-    assert {method for method, where in cells if where == "crossing, appearance"} >= {"bc+dbc", "bc+randconv", "ppo"}
+    assert {method for method, where in cells if where == "crossing, appearance"} >= {"bc+dbc", "bc+randconv"}
+    assert cells["ppo", "crossing, appearance, 3 themes"] == cells["ppo+pse", "crossing, appearance, 3 themes"]
 
 
 def test_unknown_parts_are_refused():

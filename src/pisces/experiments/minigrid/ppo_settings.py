@@ -26,13 +26,13 @@ class PPOSettings:
     """Policy similarity loss: none, on pairs of the agent's own greedy episodes, or on pairs of the expert's."""
     start: NonNegativeInt = 25_000
     """Environment steps before the first update of the policy similarity loss."""
-    updates: Count = 6
+    updates: Count = 24
     """Updates of the policy similarity loss between two rollouts."""
-    pairs: Count = 8
+    pairs: Count = 2
     """Pairs of episodes per update of the policy similarity loss."""
     refresh: Count = 96
     """Pairs drawn before the agent's greedy episodes are played again."""
-    similarity_rate: Positive = 3e-4
+    similarity_rate: Positive = 1e-3
     """Learning rate of the policy similarity loss."""
     discount: Discount = 0.9
     """Discount of the policy similarity metric."""

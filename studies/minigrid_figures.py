@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from minigrid_tuning import read_settings, tuned_runs
 from pisces.experiments.minigrid.tables import AGREEMENT, MEASURE
@@ -17,6 +18,8 @@ from pisces.experiments.registry import all_experiments
 from pisces.reports.results import StoredRuns, read_runs
 
 PICTURE = "minigrid_agreement.png"
+NEAR = np.array([0.04, 2.6])
+"""Labels of points that are nearer than this, in share and percent, would overlap."""
 
 
 def agreement_figure(runs: StoredRuns, root: Path) -> Figure | None:
@@ -27,12 +30,18 @@ def agreement_figure(runs: StoredRuns, root: Path) -> Figure | None:
         return None
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.subplots()
+    placed: list[NDArray[np.float64]] = []
     for method, own in groups.items():
         values = np.array([(run[AGREEMENT[1]], run[MEASURE]) for run in own], dtype=float)
         mean, error = values.mean(axis=0), values.std(axis=0, ddof=min(1, len(own) - 1)) / np.sqrt(len(own))
         color = "tab:blue" if "pse" in method else "0.45"
         axes.errorbar(*mean, xerr=error[0], yerr=error[1], fmt="o", color=color, capsize=2, markersize=4)
-        axes.annotate(method, mean, xytext=(5, 4), textcoords="offset points", fontsize=8, color=color)
+        # Beside a point whose label is on its right, a label goes to the left.
+        crowded = any((np.abs(mean - other) < NEAR).all() for other in placed)
+        shift, side = ((-5, -10), "right") if crowded else ((5, 4), "left")
+        axes.annotate(method, mean, xytext=shift, textcoords="offset points", ha=side, fontsize=8, color=color)
+        placed += [] if crowded else [mean]
+    axes.margins(x=0.12)
     axes.set_xlabel("nearest neighbor by features is one by the exact metric (share)")
     axes.set_ylabel("unseen tasks solved (%)")
     axes.spines[["top", "right"]].set_visible(False)

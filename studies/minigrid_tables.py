@@ -1,12 +1,15 @@
-"""Tables of MiniGrid that are not of runs: trials on validation tasks, and the callback's overhead."""
+"""Further tables of MiniGrid: trials on validation tasks, PPO, and the callback's overhead."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from pisces.experiments.minigrid.tables import MEASURE, by_cell, paired_gains
+from pisces.reports.results import StoredRun
 from pisces.reports.tables import Cell, Table, paired_difference
 
 TRIALS, OTHER = Path("benchmarks/minigrid_trials.json"), Path("benchmarks/minigrid_other_rule.json")
@@ -36,6 +39,20 @@ def other_rule_table(root: Path) -> str:
     gain = paired_difference([values["bc+pse"][seed] - values["bc"][seed] for seed in seeds], (-100.0, 100.0))
     header = ("", "`bc`", "`bc+pse`, other rule", "difference")
     return Table("first", "", "", header, ((f"seeds {seeds[0]}-{seeds[-1]}", *solved, gain),)).body()
+
+
+def ppo_table(runs: Sequence[StoredRun]) -> str:
+    """Unseen tasks that PPO solves without and with the callback."""
+    found, columns = by_cell(runs)
+    rows = []
+    for column in columns:
+        own = [found.get((method, column), {}) for method in ("ppo", "ppo+pse")]
+        if all(own):
+            solved = [Cell(tuple(float(run[MEASURE]) for run in part.values()), compared=False) for part in own]
+            gain = paired_difference(paired_gains(found, "ppo+pse", "ppo", column), (-100.0, 100.0))
+            rows.append((column, *solved, gain))
+    header = ("levels, shift", "PPO (%)", "with the callback (%)", "difference (points)")
+    return Table("ppo", "", "", header, tuple(rows)).body() if rows else "PPO has not been run.\n"
 
 
 def overhead_table(root: Path) -> str:

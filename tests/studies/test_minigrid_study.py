@@ -1,10 +1,13 @@
 import json
 
 import pytest
+from stored_runs import stored_run
 
 from minigrid_study import STUDY, study_configs
-from minigrid_tables import OVERHEAD, TRIALS, overhead_table, trials_table
+from minigrid_tables import OVERHEAD, TRIALS, overhead_table, ppo_table, trials_table
 from pisces.errors import UserError
+from pisces.experiments.minigrid.config import MiniGridConfig
+from pisces.experiments.minigrid.experiment import MiniGrid
 
 
 def test_parts_have_all_seeds_of_every_cell_and_each_run_once():
@@ -33,3 +36,15 @@ def test_tables_of_trials_and_overhead(tmp_path):
     row = {"agent": "PPO", "steps": 10, "updates": 2, "overhead": 0.25, "update_in_agent_steps": 1.25}
     (tmp_path / OVERHEAD).write_text(json.dumps([row]))
     assert "| PPO | 10 | 2 | +25% | 1 steps |" in overhead_table(tmp_path)
+
+
+def test_ppo_is_compared_seed_by_seed():
+    def make(method, seed, solved):
+        config = MiniGridConfig.make(method, "standard", seed=seed)
+        return stored_run(MiniGrid(), config, test_solved_percent=solved)
+
+    assert ppo_table([make("ppo", 0, 10.0)]) == "PPO has not been run.\n"
+    runs = [make("ppo", 0, 10.0), make("ppo", 1, 20.0), make("ppo+pse", 0, 20.0), make("ppo+pse", 1, 40.0)]
+    assert "**15.0** (7.1), n=2" in ppo_table(runs)
+    assert "**30.0** (14.1), n=2" in ppo_table(runs)
+    assert ppo_table(runs).count("**15.0**") == 2  # PPO's mean, and the difference

@@ -39,7 +39,7 @@ def has_usual_settings(run: StoredRun) -> bool:
 
 def solved_table(runs: Iterable[StoredRun], counted: Counted = has_usual_settings) -> Table:
     """Unseen tasks solved, by method and shift."""
-    found, columns = _by_cell(runs, counted)
+    found, columns = by_cell(runs, counted)
     rows: list[tuple[str | Cell, ...]] = []
     for method in _methods(found):
         cells = []
@@ -53,25 +53,27 @@ def solved_table(runs: Iterable[StoredRun], counted: Counted = has_usual_setting
 
 def gains_table(runs: Iterable[StoredRun], counted: Counted = has_usual_settings) -> Table:
     """Gains over the same agent without a loss, seed by seed."""
-    found, columns = _by_cell(runs, counted)
+    found, columns = by_cell(runs, counted)
     rows: list[tuple[str | Cell, ...]] = []
     for method in _methods(found):
         base = _base(method)
         if method != base:
-            cells = [paired_difference(_gains(found, method, base, column), (-100.0, 100.0)) for column in columns]
+            cells = [
+                paired_difference(paired_gains(found, method, base, column), (-100.0, 100.0)) for column in columns
+            ]
             rows.append((f"`{method}`", *cells))
     return Table("minigrid_gains", "MiniGrid: gains", GAINS_NOTE, ("method", *columns), tuple(rows))
 
 
 def matches_table(runs: Iterable[StoredRun]) -> Table:
     """What is known before training with PSEs, the share of matched states and the room, beside the gain."""
-    found, columns = _by_cell(runs)
+    found, columns = by_cell(runs)
     rows: list[tuple[str | Cell, ...]] = []
     for column in columns:
         plain = found.get(("bc", column), {})
         shares = tuple(100 * float(run[MATCHED]) for run in plain.values() if MATCHED in run)
         room = tuple(100 - float(run[MEASURE]) for run in plain.values())
-        gain = paired_difference(_gains(found, "bc+pse", "bc", column), (-100.0, 100.0))
+        gain = paired_difference(paired_gains(found, "bc+pse", "bc", column), (-100.0, 100.0))
         if plain:
             rows.append((column, Cell(shares, compared=False), Cell(room, compared=False), gain))
     header = ("levels, shift", "matched states (%)", "room of `bc` (points)", "gain of `bc+pse` (points)")
@@ -80,7 +82,7 @@ def matches_table(runs: Iterable[StoredRun]) -> Table:
 
 def agreement_table(runs: Iterable[StoredRun], counted: Counted = has_usual_settings) -> Table:
     """How well each method's features agree with the metric on unseen tasks, beside the tasks that it solves."""
-    found, columns = _by_cell(runs, counted)
+    found, columns = by_cell(runs, counted)
     rows: list[tuple[str | Cell, ...]] = []
     for column, method in itertools.product(columns, _methods(found)):
         own = [run for run in found.get((method, column), {}).values() if AGREEMENT[0] in run]
@@ -93,7 +95,8 @@ def agreement_table(runs: Iterable[StoredRun], counted: Counted = has_usual_sett
     return Table("minigrid_agreement", "MiniGrid: agreement with the metric", AGREEMENT_NOTE, header, tuple(rows))
 
 
-def _gains(found: Found, method: str, base: str, column: str) -> list[float]:
+def paired_gains(found: Found, method: str, base: str, column: str) -> list[float]:
+    """Differences of two methods in one column, seed by seed."""
     own, other = found.get((method, column), {}), found.get((base, column), {})
     return [float(own[seed][MEASURE]) - float(other[seed][MEASURE]) for seed in sorted(own.keys() & other.keys())]
 
@@ -107,7 +110,7 @@ def _methods(found: Found) -> list[str]:
     return [method for method in METHODS if any(name == method for name, _ in found)]
 
 
-def _by_cell(
+def by_cell(
     runs: Iterable[StoredRun], counted: Counted = has_usual_settings
 ) -> tuple[dict[tuple[str, str], dict[int, StoredRun]], list[str]]:
     """The runs by method and column, then by seed, and the columns."""

@@ -241,3 +241,21 @@ def test_guidance_pays_for_steps_nearer_to_the_goal():
         _, reward, terminated, _, _ = env.step(env.env.optimal_action())
         rewards.append(reward)
     assert rewards == pytest.approx([0.1] * (steps - 1) + [1.1])
+
+
+def test_guidance_does_not_pay_for_lava():
+    env = GuidedEnv(LevelEnv("lava", 150), weight=0.1)
+    for action in (0, 1):  # turns until going forward ends the episode
+        for turns in range(4):
+            env.reset()
+            for _ in range(turns):
+                env.step(action)
+            rewards, terminated = [], False
+            while not terminated and len(rewards) < 12:
+                _, reward, terminated, _, info = env.step(2)
+                rewards.append(reward)
+            assert not info["solved"]
+            assert max(rewards) <= 0.1 + 1e-9
+            if terminated:
+                return
+    pytest.fail("no way into the lava was tried")

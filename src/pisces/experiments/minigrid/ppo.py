@@ -57,7 +57,7 @@ class GuidedEnv(gym.Wrapper[Any, Any, Any, Any]):
         """Takes an action."""
         before = self._steps.get(self.env.state, 0)
         observation, reward, terminated, truncated, info = self.env.step(action)
-        after = 0 if terminated else self._steps.get(self.env.state, before)
+        after = 0 if info["solved"] else self._steps.get(self.env.state, before)
         return observation, reward + self.weight * (before - after), terminated, truncated, info
 
 

@@ -82,6 +82,8 @@ MEASURED: Mapping[str, Callable[[Path], str]] = {
 }
 """Tables of what is not a run: of files below the results."""
 
+OF_ALL_RUNS: Mapping[str, Callable[[StoredRuns, Path], str]] = {**COMBINED, **TUNED}
+"""Tables of all runs and of files below the results."""
 PICTURED = ("randconv", "randconv+pse")
 PICTURE = Path("docs/images/jumping.png")
 
@@ -91,10 +93,8 @@ def fill(document: str, runs: StoredRuns, root: Path) -> str:
 
     def replace(match: re.Match[str]) -> str:
         name = match[1]
-        if name in COMBINED:
-            text = COMBINED[name](runs, root)
-        elif name in TUNED:
-            text = TUNED[name](runs, root)
+        if name in OF_ALL_RUNS:
+            text = OF_ALL_RUNS[name](runs, root)
         elif name in MEASURED:
             text = MEASURED[name](root)
         else:

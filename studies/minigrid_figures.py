@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from minigrid_tuning import read_settings, tuned_runs
+from minigrid_tuning import tuned_runs
 from pisces.experiments.minigrid.tables import AGREEMENT, MEASURE
 from pisces.experiments.registry import all_experiments
 from pisces.reports.results import StoredRuns, read_runs
@@ -24,8 +24,7 @@ NEAR = np.array([0.04, 2.6])
 
 def agreement_figure(runs: StoredRuns, root: Path) -> Figure | None:
     """Draws a point per method, means over seeds with standard errors; None without runs."""
-    found = read_settings(root)
-    groups = tuned_runs(runs, found) if found else {}
+    groups = tuned_runs(runs, root)
     if not groups:
         return None
     figure = Figure(figsize=(7, 4.2), layout="constrained")

@@ -96,8 +96,7 @@ def tuned(table: Callable[..., Table], runs: StoredRuns, root: Path) -> str:
 
 def prediction_table(runs: StoredRuns, root: Path) -> str:
     """Spearman's correlation of agreement and tasks solved: across the means of methods, and among a method's runs."""
-    found = read_settings(root)
-    groups = list(tuned_runs(runs, found).values()) if found else []
+    groups = list(tuned_runs(runs, root).values())
     rows = []
     for name, words in zip(AGREEMENT, ("rank correlation", "neighbor agreement"), strict=True):
         values = [np.array([(run[name], run[MEASURE]) for run in group], dtype=float) for group in groups]
@@ -111,10 +110,11 @@ def prediction_table(runs: StoredRuns, root: Path) -> str:
     return markdown(header, rows) if rows else NOT_TUNED
 
 
-def tuned_runs(runs: StoredRuns, found: Mapping[str, Any]) -> dict[str, list[StoredRun]]:
-    """The runs with tuned settings, by method."""
-    counted, groups = is_tuned(found), {method: list[StoredRun]() for method in found}
-    for run in filter(counted, runs.of("minigrid")):
+def tuned_runs(runs: StoredRuns, root: Path) -> dict[str, list[StoredRun]]:
+    """The runs with tuned settings, by method; empty if nothing was tuned."""
+    found = read_settings(root)
+    groups = {method: list[StoredRun]() for method in found}
+    for run in filter(is_tuned(found), runs.of("minigrid")):
         groups[run.config.method].append(run)
     return {method: own for method, own in groups.items() if own}
 

@@ -6,16 +6,18 @@ Agreement of each method's features with the exact metric, and the unseen tasks 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from minigrid_tuning import tuned_runs
 from pisces.experiments.minigrid.tables import AGREEMENT, MEASURE
 from pisces.experiments.registry import all_experiments
-from pisces.reports.results import StoredRuns, read_runs
+from pisces.reports.results import StoredRun, StoredRuns, read_runs
 
 PICTURE = "minigrid_agreement.png"
 NEAR = np.array([0.04, 2.6])
@@ -23,12 +25,21 @@ NEAR = np.array([0.04, 2.6])
 
 
 def agreement_figure(runs: StoredRuns, root: Path) -> Figure | None:
-    """Draws a point per method, means over seeds with standard errors; None without runs."""
-    groups = tuned_runs(runs, root)
-    if not groups:
+    """Draws a panel per family of levels; None without runs."""
+    families = tuned_runs(runs, root)
+    if not families:
         return None
-    figure = Figure(figsize=(7, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(6.4 * len(families), 4.4), layout="constrained")
+    for axes, (family, groups) in zip(
+        figure.subplots(1, len(families), squeeze=False)[0], families.items(), strict=True
+    ):
+        _draw_methods(axes, groups)
+        axes.set_title(family, fontsize=10)
+    return figure
+
+
+def _draw_methods(axes: Axes, groups: Mapping[str, Sequence[StoredRun]]) -> None:
+    """Draws a point per method, means over seeds with standard errors."""
     placed: list[NDArray[np.float64]] = []
     for method, own in groups.items():
         values = np.array([(run[AGREEMENT[1]], run[MEASURE]) for run in own], dtype=float)
@@ -44,7 +55,6 @@ def agreement_figure(runs: StoredRuns, root: Path) -> Figure | None:
     axes.set_xlabel("nearest neighbor by features is one by the exact metric (share)")
     axes.set_ylabel("unseen tasks solved (%)")
     axes.spines[["top", "right"]].set_visible(False)
-    return figure
 
 
 def main(root: Path, images: Path) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -39,16 +39,26 @@ class Part:
     """The shifts."""
     themes: int = 2
     """The number of themes of each training level."""
+    levels: int = 12
+    """The number of training levels."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that differ from the methods' own."""
 
 
+MANY_LEVELS = Part(
+    *(("bc", "bc+pse"), range(20)), shifts=("layout",), levels=100, changes={"steps": 3600, "learning_rate": 5e-3}
+)
+"""Enough levels for plain cloning to solve many unseen layouts, and the steps and the rate that fit them."""
 STUDY: Mapping[str, Part] = {
     "appearance": Part(("bc", "bc+pse"), range(20), shifts=("appearance",)),
     "themes": Part(("bc", "bc+pse"), range(20), shifts=("appearance",), themes=3),
     "control": Part(("bc-unnormalized",), range(20), shifts=("appearance",), themes=3),
+    "states": Part(("bc+pse-states",), range(20), shifts=("appearance",), themes=3),
+    "doorkey": Part(("bc", "bc+pse", "bc+pse-states"), range(20), ("doorkey",), ("appearance",), themes=3),
     "shifts": Part(("bc", "bc+pse"), range(20), shifts=("both", "layout")),
+    "levels": MANY_LEVELS,
     "losses": Part(("bc-unnormalized", *ON_PAIRS, *ON_TRANSITIONS), range(5), shifts=("appearance",)),
     "ppo": Part(("ppo", "ppo+pse"), range(10), shifts=("appearance",), themes=3),
-    "doorkey": Part(("bc", "bc+pse"), range(20), ("doorkey",)),
 }
 """The parts of the study, in the order in which they are run."""
 
@@ -59,10 +69,15 @@ def study_configs(parts: Sequence[str]) -> list[MiniGridConfig]:
     for name in parts:
         if name not in STUDY:
             raise unknown_name("part of the study", name, STUDY)
-        part = STUDY[name]
-        axes = {"family": part.families, "shift": part.shifts}
-        configs += MiniGrid().sweep_configs(part.methods, part.seeds, "standard", axes, {}, training_themes=part.themes)
+        configs += part_configs(STUDY[name])
     return list(dict.fromkeys(configs))
+
+
+def part_configs(part: Part) -> list[MiniGridConfig]:
+    """Returns the runs of one part."""
+    axes = {"family": part.families, "shift": part.shifts}
+    sizes = {"training_themes": part.themes, "training_levels": part.levels}
+    return MiniGrid().sweep_configs(part.methods, part.seeds, "standard", axes, part.changes, **sizes)
 
 
 def main(

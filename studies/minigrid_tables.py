@@ -1,4 +1,4 @@
-"""Further tables of MiniGrid: trials on validation tasks, PPO, and the callback's overhead."""
+"""Further tables of MiniGrid: trials on validation tasks, PPO, many levels, and the callback's overhead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from pisces.experiments.minigrid.tables import MEASURE, by_cell, paired_gains
+from minigrid_study import MANY_LEVELS, part_configs
+from pisces.experiments.minigrid.tables import (
+    MEASURE,
+    Counted,
+    base_method,
+    by_cell,
+    has_usual_settings,
+    paired_gains,
+)
 from pisces.reports.results import StoredRun
 from pisces.reports.tables import Cell, Table, paired_difference
 
@@ -43,16 +51,31 @@ def other_rule_table(root: Path) -> str:
 
 def ppo_table(runs: Sequence[StoredRun]) -> str:
     """Unseen tasks that PPO solves without and with the callback."""
-    found, columns = by_cell(runs)
+    header = ("levels, shift", "PPO (%)", "with the callback (%)", "difference (points)")
+    return _comparison(runs, "ppo+pse", header) or "PPO has not been run.\n"
+
+
+def levels_table(runs: Sequence[StoredRun]) -> str:
+    """Unseen layouts that cloning solves without and with PSEs after training on many levels."""
+    wanted = set(part_configs(MANY_LEVELS))
+    header = ("levels, shift", "`bc` (%)", "`bc+pse` (%)", "difference (points)")
+    return _comparison(runs, "bc+pse", header, lambda run: run.config in wanted) or "No run has many levels.\n"
+
+
+def _comparison(
+    runs: Sequence[StoredRun], method: str, header: Sequence[str], counted: Counted = has_usual_settings
+) -> str:
+    """What a method and the one without its last part solve, and the difference; empty without runs of both."""
+    found, columns = by_cell(runs, counted)
+    base = base_method(method)
     rows = []
     for column in columns:
-        own = [found.get((method, column), {}) for method in ("ppo", "ppo+pse")]
+        own = [found.get((name, column), {}) for name in (base, method)]
         if all(own):
             solved = [Cell(tuple(float(run[MEASURE]) for run in part.values()), compared=False) for part in own]
-            gain = paired_difference(paired_gains(found, "ppo+pse", "ppo", column), (-100.0, 100.0))
+            gain = paired_difference(paired_gains(found, method, base, column), (-100.0, 100.0))
             rows.append((column, *solved, gain))
-    header = ("levels, shift", "PPO (%)", "with the callback (%)", "difference (points)")
-    return Table("ppo", "", "", header, tuple(rows)).body() if rows else "PPO has not been run.\n"
+    return Table("comparison", "", "", tuple(header), tuple(rows)).body() if rows else ""
 
 
 def overhead_table(root: Path) -> str:

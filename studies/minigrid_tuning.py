@@ -1,11 +1,13 @@
 """Every method of cloning with settings of its own: ``python studies/minigrid_tuning.py --workers 2 --out results``.
 
-Each method is tuned with the same number of trials on validation tasks of seeds that are not reported, then trained
-with twenty other seeds. Rerun the command to resume.
+Each method is tuned with the same number of trials on validation tasks of seeds that are not reported, on one family of
+levels. Then it is trained with twenty other seeds on that family and, with the same settings, on another one. Rerun the
+command to resume.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -19,7 +21,7 @@ from scipy.stats import spearmanr
 
 from pisces.cli.sweep import SweepOptions, run_sweep
 from pisces.errors import UserError
-from pisces.experiments.minigrid.config import MiniGridConfig
+from pisces.experiments.minigrid.config import Family, MiniGridConfig
 from pisces.experiments.minigrid.experiment import MiniGrid
 from pisces.experiments.minigrid.tables import AGREEMENT, MEASURE, agreement_table, gains_table, solved_table
 from pisces.files import write_atomically
@@ -29,7 +31,9 @@ from pisces.runs.search_space import Choice, Space
 from pisces.runs.tuning import TuningConfig, tune
 
 FILE = Path("minigrid/tuning.json")
-OPTIONS: Mapping[str, Any] = {"family": "crossing", "shift": "appearance", "training_levels": 12, "training_themes": 3}
+OPTIONS: Mapping[str, Any] = {"shift": "appearance", "training_levels": 12, "training_themes": 3}
+FAMILIES: tuple[Family, ...] = ("crossing", "doorkey")
+"""Families of levels; settings are chosen on the first."""
 TUNING_SEEDS, SEEDS = (1000, 1001, 1002), range(20)
 TRIALS = 6
 """Trials per method: all combinations of its search space."""
@@ -53,7 +57,7 @@ def search_space(method: str) -> Space:
 
 def tuning_config(method: str) -> TuningConfig:
     """The search of one method's settings."""
-    space, options = search_space(method), {"threads": 1, **OPTIONS}
+    space, options = search_space(method), {"threads": 1, "family": FAMILIES[0], **OPTIONS}
     return TuningConfig(MiniGrid(), method, "standard", TUNING_SEEDS, space, {}, options, "grid", "none")
 
 
@@ -72,9 +76,10 @@ def read_settings(root: Path) -> dict[str, Any]:
     return json.loads(path.read_text()) if path.is_file() else {}
 
 
-def tuned_config(method: str, found: Mapping[str, Any], seed: int) -> MiniGridConfig:
+def tuned_config(method: str, found: Mapping[str, Any], seed: int, family: Family = FAMILIES[0]) -> MiniGridConfig:
     """The run of a method with the settings that were found for it."""
-    return MiniGridConfig.make(method, "standard", seed=seed, changes=found[method]["settings"], **OPTIONS)
+    changes = found[method]["settings"]
+    return MiniGridConfig.make(method, "standard", seed=seed, changes=changes, family=family, **OPTIONS)
 
 
 def settings_table(root: Path) -> str:
@@ -96,27 +101,29 @@ def tuned(table: Callable[..., Table], runs: StoredRuns, root: Path) -> str:
 
 def prediction_table(runs: StoredRuns, root: Path) -> str:
     """Spearman's correlation of agreement and tasks solved: across the means of methods, and among a method's runs."""
-    groups = list(tuned_runs(runs, root).values())
     rows = []
-    for name, words in zip(AGREEMENT, ("rank correlation", "neighbor agreement"), strict=True):
-        values = [np.array([(run[name], run[MEASURE]) for run in group], dtype=float) for group in groups]
-        if len(values) > 2:
-            across = spearmanr(np.stack([own.mean(axis=0) for own in values])).statistic
-            within = [spearmanr(own).statistic for own in values if len(own) > 2 and own.std(axis=0).all()]
-            rows.append(
-                [words, f"{across:.2f} ({len(values)} methods)", f"{np.mean(within):.2f} ({len(within)} methods)"]
-            )
-    header = ["measure on unseen tasks", "across methods", "among the seeds of a method, mean"]
+    for family, groups in tuned_runs(runs, root).items():
+        for name, words in zip(AGREEMENT, ("rank correlation", "neighbor agreement"), strict=True):
+            values = [np.array([(run[name], run[MEASURE]) for run in group], dtype=float) for group in groups.values()]
+            if len(values) > 2:
+                across = spearmanr(np.stack([own.mean(axis=0) for own in values])).statistic
+                within = [spearmanr(own).statistic for own in values if len(own) > 2 and own.std(axis=0).all()]
+                counts = f"{across:.2f} ({len(values)} methods)", f"{np.mean(within):.2f} ({len(within)} methods)"
+                rows.append([family, words, *counts])
+    header = ["levels", "measure on unseen tasks", "across methods", "among the seeds of a method, mean"]
     return markdown(header, rows) if rows else NOT_TUNED
 
 
-def tuned_runs(runs: StoredRuns, root: Path) -> dict[str, list[StoredRun]]:
-    """The runs with tuned settings, by method; empty if nothing was tuned."""
+def tuned_runs(runs: StoredRuns, root: Path) -> dict[str, dict[str, list[StoredRun]]]:
+    """The runs with tuned settings, by family and method; empty if nothing was tuned."""
     found = read_settings(root)
-    groups = {method: list[StoredRun]() for method in found}
-    for run in filter(is_tuned(found), runs.of("minigrid")):
-        groups[run.config.method].append(run)
-    return {method: own for method, own in groups.items() if own}
+    counted = list(filter(is_tuned(found), runs.of("minigrid")))
+    groups: dict[str, dict[str, list[StoredRun]]] = {}
+    for family, method in itertools.product(FAMILIES, found):
+        own = [run for run in counted if (run.config.family, run.config.method) == (family, method)]
+        if own:
+            groups.setdefault(family, {})[method] = own
+    return groups
 
 
 TABLES: Mapping[str, Callable[[StoredRuns, Path], str]] = {
@@ -130,12 +137,18 @@ TABLES: Mapping[str, Callable[[StoredRuns, Path], str]] = {
 
 def is_tuned(found: Mapping[str, Any]) -> Callable[[StoredRun], bool]:
     """Returns a function that tells whether a run has the settings that were found for its method."""
-    wanted = {tuned_config(method, found, seed) for method in found for seed in SEEDS}
+    wanted = set(tuned_configs(found))
     return lambda run: run.config in wanted
 
 
+def tuned_configs(found: Mapping[str, Any]) -> list[MiniGridConfig]:
+    """All runs with the settings that were found, family by family."""
+    cells = itertools.product(FAMILIES, SEEDS, found)
+    return [tuned_config(method, found, seed, family) for family, seed, method in cells]
+
+
 def main(workers: int = 2, studies: Path = Path("tuning"), out: Path = Path("results")) -> None:
-    """Tune every method, then train each with twenty seeds.
+    """Tune every method on one family of levels, then train each with twenty seeds on two.
 
     Args:
         workers: Number of worker processes.
@@ -148,8 +161,7 @@ def main(workers: int = 2, studies: Path = Path("tuning"), out: Path = Path("res
             found[method] = find_settings(method, workers, studies)
             (out / FILE).parent.mkdir(parents=True, exist_ok=True)
             write_atomically(out / FILE, json.dumps(found, indent=1) + "\n")
-    configs = [tuned_config(method, found, seed) for seed in SEEDS for method in found]
-    run_sweep(MiniGrid(), configs, SweepOptions(workers=workers, out=out))
+    run_sweep(MiniGrid(), tuned_configs(found), SweepOptions(workers=workers, out=out))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@ import json
 import pytest
 from stored_runs import stored_run
 
-from minigrid_study import STUDY, study_configs
-from minigrid_tables import OVERHEAD, TRIALS, overhead_table, ppo_table, trials_table
+from minigrid_study import MANY_LEVELS, STUDY, part_configs, study_configs
+from minigrid_tables import OVERHEAD, TRIALS, levels_table, overhead_table, ppo_table, trials_table
 from pisces.errors import UserError
 from pisces.experiments.minigrid.config import MiniGridConfig
 from pisces.experiments.minigrid.experiment import MiniGrid
@@ -16,10 +16,11 @@ def test_parts_have_all_seeds_of_every_cell_and_each_run_once():
     cells = {}
     for config in configs:
         cells.setdefault((config.method, config.where), set()).add(config.seed)
-        assert not config.changes
+        assert not config.changes or config in part_configs(MANY_LEVELS)
     for shift in ("appearance", "both", "layout"):
         assert cells["bc", f"crossing, {shift}"] == cells["bc+pse", f"crossing, {shift}"] == set(range(20))
     assert {method for method, where in cells if where == "crossing, appearance"} >= {"bc+dbc", "bc+randconv"}
+    assert cells["bc+pse-states", "doorkey, appearance, 3 themes"] == set(range(20))
     assert cells["ppo", "crossing, appearance, 3 themes"] == cells["ppo+pse", "crossing, appearance, 3 themes"]
 
 
@@ -48,3 +49,17 @@ def test_ppo_is_compared_seed_by_seed():
     assert "**15.0** (7.1), n=2" in ppo_table(runs)
     assert "**30.0** (14.1), n=2" in ppo_table(runs)
     assert ppo_table(runs).count("**15.0**") == 2  # PPO's mean, and the difference
+
+
+def test_runs_with_many_levels_are_compared_apart():
+    def make(config, solved):
+        return stored_run(MiniGrid(), config, test_solved_percent=solved)
+
+    many = [config for config in part_configs(MANY_LEVELS) if config.seed < 2]
+    few = [MiniGridConfig.make(method, "standard", seed=0, shift="layout") for method in ("bc", "bc+pse")]
+    runs = [make(config, 90.0) for config in few]
+    assert levels_table(runs) == "No run has many levels.\n"
+    solved = {("bc", 0): 20.0, ("bc", 1): 30.0, ("bc+pse", 0): 22.0, ("bc+pse", 1): 36.0}
+    runs += [make(config, solved[config.method, config.seed]) for config in many]
+    assert "| **25.0** (7.1), n=2" in levels_table(runs)
+    assert "**4.0** (2.8), n=2" in levels_table(runs)

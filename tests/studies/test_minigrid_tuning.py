@@ -41,10 +41,10 @@ def root(tmp_path):
     return tmp_path
 
 
-def make_run(method, seed, solved, agreement=0.5, found=FOUND):
+def make_run(method, seed, solved, agreement=0.5, found=FOUND, family="crossing"):
     return stored_run(
         MiniGrid(),
-        tuned_config(method, found, seed),
+        tuned_config(method, found, seed, family),
         test_solved_percent=solved,
         test_rank_correlation=agreement / 2,
         test_neighbor_agreement=agreement,
@@ -87,9 +87,18 @@ def test_correlations_are_across_methods_and_within_them(root):
         for seed in range(3)
     ]
     table = TABLES["minigrid-prediction"](stored(*runs), root)
-    assert "| neighbor agreement | 1.00 (3 methods) | -1.00 (3 methods) |" in table
+    assert "| crossing | neighbor agreement | 1.00 (3 methods) | -1.00 (3 methods) |" in table
     figure = agreement_figure(stored(*runs), root)
     assert {text.get_text() for text in figure.axes[0].texts} == {"bc", "bc+colors", "bc+pse"}
+
+
+def test_families_are_apart(root):
+    runs = stored(make_run("bc", 0, 50.0), make_run("bc", 0, 20.0, family="doorkey"), make_run("bc", 1, 30.0))
+    table = TABLES["minigrid-tuned"](runs, root)
+    assert "crossing, appearance, 3 themes | doorkey, appearance, 3 themes" in table
+    assert "**40.0** (14.1), n=2" in table
+    assert "**20.0**, n=1" in table
+    assert [axes.get_title() for axes in agreement_figure(runs, root).axes] == ["crossing", "doorkey"]
 
 
 def test_without_settings_there_are_no_tables(tmp_path):

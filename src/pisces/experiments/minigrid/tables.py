@@ -56,7 +56,7 @@ def gains_table(runs: Iterable[StoredRun], counted: Counted = has_usual_settings
     found, columns = by_cell(runs, counted)
     rows: list[tuple[str | Cell, ...]] = []
     for method in _methods(found):
-        base = _base(method)
+        base = base_method(method)
         if method != base:
             cells = [
                 paired_difference(paired_gains(found, method, base, column), (-100.0, 100.0)) for column in columns
@@ -101,7 +101,7 @@ def paired_gains(found: Found, method: str, base: str, column: str) -> list[floa
     return [float(own[seed][MEASURE]) - float(other[seed][MEASURE]) for seed in sorted(own.keys() & other.keys())]
 
 
-def _base(method: str) -> str:
+def base_method(method: str) -> str:
     """The method without the last part of its name: `bc` for `bc+pse` and `bc-unnormalized`."""
     return method.rpartition("+")[0] or method.partition("-")[0]
 

@@ -21,8 +21,6 @@ from pisces.experiments.minigrid.config import MiniGridConfig
 from pisces.experiments.minigrid.experiment import MiniGrid
 
 SHIFTS = ("appearance", "both", "layout")
-ON_PAIRS = ("bc+l2", "bc+pse-states", "bc+bisimulation", "bc+randconv", "bc+randconv+pse")
-ON_TRANSITIONS = ("bc+dbc", "bc+deepmdp", "bc+mico", "bc+simsr", "bc+spr", "bc+curl")
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ STUDY: Mapping[str, Part] = {
     "doorkey": Part(("bc", "bc+pse", "bc+pse-states"), range(20), ("doorkey",), ("appearance",), themes=3),
     "shifts": Part(("bc", "bc+pse"), range(20), shifts=("both", "layout")),
     "levels": MANY_LEVELS,
-    "losses": Part(("bc-unnormalized", *ON_PAIRS, *ON_TRANSITIONS), range(5), shifts=("appearance",)),
+    "randconv": Part(("bc-unnormalized", "bc+randconv", "bc+randconv+pse"), range(3), shifts=("appearance",)),
     "ppo": Part(("ppo", "ppo+pse"), range(10), shifts=("appearance",), themes=3),
 }
 """The parts of the study, in the order in which they are run."""

@@ -35,7 +35,7 @@ from pisces.runs.store import write_atomically
 
 FILE = "meta_learning.json"
 TUNING_SEED = 1000
-LEARNING_RATES = (3e-4, 1e-3, 3e-3)
+LEARNING_RATES = (3e-4, 1e-3, 3e-3, 1e-2)
 """Learning rates to choose from, by the validation tasks of a seed that is not reported."""
 
 

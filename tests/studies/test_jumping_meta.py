@@ -51,12 +51,12 @@ def test_runs_are_stored_once_and_validation_tasks_choose(tmp_path, monkeypatch)
 
     def run(seed, settings):
         calls.append((seed, settings.learning_rate))
-        return row(seed, settings.learning_rate, {3e-4: 5.0, 1e-3: 30.0, 3e-3: 20.0}[settings.learning_rate])
+        return row(seed, settings.learning_rate, {3e-4: 5.0, 1e-3: 30.0, 3e-3: 20.0, 1e-2: 0.0}[settings.learning_rate])
 
     monkeypatch.setattr(jumping_meta, "run", run)
     for _ in range(2):
         jumping_meta.main("0-1", out=tmp_path)
-    assert calls == [(1000, 3e-4), (1000, 1e-3), (1000, 3e-3), (0, 1e-3), (1, 1e-3)]
+    assert calls == [(1000, 3e-4), (1000, 1e-3), (1000, 3e-3), (1000, 1e-2), (0, 1e-3), (1, 1e-3)]
     assert chosen_rate(json.loads((tmp_path / "jumping" / "meta_learning.json").read_text())) == 1e-3
     assert "n=2" in meta_table(tmp_path)
     assert ensure(tmp_path, 0, ReptileSettings(1e-3))["seed"] == 0

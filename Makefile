@@ -38,7 +38,7 @@ reproduce-lqr: $(STAMP)  ## Train the LQR table (100 seeds; half an hour on two 
 	$(BIN)/python studies/lqr_figures.py results docs/images
 	$(MAKE) readme
 
-reproduce-jumping: $(STAMP)  ## Train everything behind the jumping task's tables (a day on two cores), then the tables
+reproduce-jumping: $(STAMP)  ## Train everything behind the jumping task's tables (two days on two cores), then the tables
 	$(BIN)/python studies/jumping_study.py --workers 2 --out results
 	$(BIN)/python studies/jumping_epsilon.py --out results
 	$(BIN)/python studies/jumping_random_grid.py --out results
@@ -47,7 +47,7 @@ reproduce-jumping: $(STAMP)  ## Train everything behind the jumping task's table
 	$(BIN)/python studies/jumping_color_tuning.py --workers 2 --out results
 	$(MAKE) readme
 
-reproduce-distracting: $(STAMP)  ## Train Table 3 with the `cpu` preset (a day on two cores), then the tables
+reproduce-distracting: $(STAMP)  ## Train Table 3 with the `cpu` preset (two days on two cores), then the tables
 	$(BIN)/python studies/distracting_study.py --workers 2 --out results
 	$(BIN)/python studies/distracting_figures.py results docs/images
 	$(MAKE) readme

@@ -61,7 +61,7 @@ class Gain:
         """Claim, finding and evidence."""
         more = paired_differences(runs, self.worse, self.better, self.value, self.colors)
         cell = Cell(more, limits=(-100.0, 100.0))
-        evidence = f"difference on the same seeds {cell.ours()}" if more else "no runs"
+        evidence = f"difference on the same seeds, in points: {cell.ours()}" if more else "no runs"
         return [self.text, verdict(more), f"{evidence} ([table]({self.page}))"]
 
 
@@ -152,13 +152,28 @@ def lqr_rows(runs: Runs) -> list[list[str]]:
     cells = seeds_by_cell(runs)
     own, other = (errors_of(cells.get((method, 500), [])) for method in ("psm", "overparametrized"))
     found = "not run" if not own or not other else "confirmed" if max(own) < min(other) else "not confirmed"
-    evidence = f"largest error {max(own):.2g} of n={len(own)}, smallest without {min(other):.3g}" if own else "no runs"
-    first = ["LQR: PSM aggregation generalizes, other methods do not", found, f"{evidence} ([table](lqr.md))"]
+    evidence = (
+        f"largest error with aggregation {max(own):.2g} (n={len(own)}), smallest without {min(other):.3g}"
+        if own
+        else "no runs"
+    )
+    first = [
+        "LQR: PSM aggregation generalizes, the overparametrized policy does not",
+        found,
+        f"{evidence} ([table](lqr.md))",
+    ]
     points = [value for (name, c, count), value in ablation_points(runs).items() if (name, c, count) == DESCENT]
     norm = points[0][1] if points else None
     kept = "not run" if norm is None else "refuted" if norm > 1 else "confirmed"
     shown = "no runs" if norm is None else f"\\|K_d\\| = {norm:.2f} at the end, 5 seeds"
-    return [first, ["LQR: gradient descent on an aggregated policy gives K_d = 0", kept, f"{shown} ([table]({page}))"]]
+    return [
+        first,
+        [
+            "LQR: gradient descent on an aggregated policy gives K_d = 0 (no weight on distractors)",
+            kept,
+            f"{shown} ([table]({page}))",
+        ],
+    ]
 
 
 def distracting_rows(runs: Runs) -> list[list[str]]:
@@ -168,7 +183,7 @@ def distracting_rows(runs: Runs) -> list[list[str]]:
         if (gain.method, gain.init) == ("drq", "random"):
             more = gain.differences()
             cell = Cell(more, None, "error", limits=DIFFERENCES, digits=0)
-            evidence = f"difference of returns on the same seeds {cell.ours()} ([table](distracting.md#results))"
+            evidence = f"difference of returns on the same seeds: {cell.ours()} ([table](distracting.md#results))"
             text = f"Distracting Control: PSEs raise DrQ's return on unseen videos, {gain.task}"
             rows.append([text, verdict(more, DIFFERENCES), evidence])
     return rows

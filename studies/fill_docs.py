@@ -38,7 +38,7 @@ from pisces.reports.results import StoredRun, StoredRuns, read_runs
 from readme_animation import caption
 from robustness_tables import crash_table, fuzz_table
 
-NO_LEVELS = "No finished run of MiniGrid lies in the results.\n"
+NO_LEVELS = "Not run yet.\n"
 MAIN_METHODS = ("dropout+l2", "bisimulation-transfer", "pse", "randconv", "randconv+pi-bisimulation", "randconv+pse")
 """The rows of the README's table."""
 TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {

@@ -71,5 +71,5 @@ def test_returns_with_and_without_pses_are_paired_by_seed():
         for seed, value in enumerate(values)
     ]
     (line,) = (line for line in claims_table(StoredRuns(tuple(runs)), NOWHERE).splitlines() if "Distracting" in line)
-    assert "| confirmed | difference of returns on the same seeds **126**" in line
+    assert "| confirmed | difference of returns on the same seeds: **126**" in line
     assert "](docs/distracting.md#results)" in linked_claims(StoredRuns(tuple(runs)), NOWHERE)

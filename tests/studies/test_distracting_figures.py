@@ -26,9 +26,9 @@ def config_of(seed=0, **arguments):
 
 
 def test_documents_say_when_there_are_no_runs(tmp_path, capsys):
-    assert fill(DOCUMENT, StoredRuns(()), tmp_path).count("No finished run") == 2
+    assert fill(DOCUMENT, StoredRuns(()), tmp_path).count("Not run yet") == 2
     main(tmp_path, tmp_path / "images")
-    assert "No finished run" in capsys.readouterr().out
+    assert "Not run yet" in capsys.readouterr().out
     assert {path.name for path in (tmp_path / "images").iterdir()} == {SCENES, CLIPS}
 
 

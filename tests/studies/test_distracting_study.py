@@ -50,5 +50,5 @@ def test_the_ablation_shows_the_variants_that_were_run():
     assert lines[0] == "| the preset | 2 | 1100 | 60 | – |"
     assert lines[1] == "| two views of each observation | 1 | 1100 | 90 | – |"
     assert len(lines) == 3
-    assert "No finished run" in ablation_table(runs[-1:])
+    assert "Not run yet" in ablation_table(runs[-1:])
     assert len(VARIANTS) == len({str(variant) for variant in VARIANTS.values()})

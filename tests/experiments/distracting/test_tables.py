@@ -96,13 +96,13 @@ def test_what_explains_the_returns_is_told_of_runs_that_measured_it(runs):
         "| cpu | random | DrQ + PSEs | cartpole-swingup | 1 | 300 | 5.00 → 4.00 | 80 / 40 | 0.50 / 0.75 |",
         "| cpu | pretrained | DrQ + PSEs | cartpole-swingup | 1 | 300 | 6.00 → 4.00 | 80 / 40 | 0.50 / 0.75 |",
     ]
-    assert "No finished run" in alignment_markdown([])
+    assert "Not run yet" in alignment_markdown([])
 
 
 def test_the_undistracted_task_has_a_table_of_its_own(runs):
     (line,) = plain_markdown(runs).splitlines()[2:]
     assert line == "| cpu | DrQ | cartpole-swingup | 0 | 4,000: 2 | **2** |"
-    assert "No finished run" in plain_markdown(runs[:3])
+    assert "Not run yet" in plain_markdown(runs[:3])
 
 
 def test_published_numbers_of_six_tasks():

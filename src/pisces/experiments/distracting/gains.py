@@ -17,8 +17,12 @@ Source = tuple[str, str, str, str, str]
 DIFFERENCES = (-1000.0, 1000.0)
 NOTE = (
     "Seeds that were trained both ways. Differences are paired by seed: mean, in parentheses the standard error, n = "
-    "seeds, in brackets the 95 % CI. The gap is the return on training backgrounds minus that on unseen ones. Last "
-    "row: differences in percent of the paper's DrQ, a mean over tasks with two or more seeds; stratified bootstrap."
+    "seeds, in brackets the 95 % CI. The gap is the return on training backgrounds minus that on unseen ones; a "
+    "negative share means that it grew."
+)
+AVERAGE_NOTE = (
+    " Last row: differences in percent of the paper's DrQ, a mean over tasks with two or more seeds; stratified "
+    "bootstrap."
 )
 
 
@@ -69,18 +73,20 @@ def gain_table(groups: Mapping[Source, Sequence[StoredRun]]) -> Table | None:
     """Differences by task, and their mean over tasks; None if no seed was trained both ways."""
     gains = find_gains(groups)
     rows: list[tuple[str | Cell, ...]] = []
+    note = NOTE
     for key in dict.fromkeys((gain.scene, gain.init, gain.method) for gain in gains):
         own = [gain for gain in gains if (gain.scene, gain.init, gain.method) == key]
         rows += [_row(gain) for gain in own]
         average = _average(own)
         if average:
+            note = NOTE + AVERAGE_NOTE
             rows.append((*key, "mean, in % of the paper's DrQ", "", "", average, ""))
     header = (
         *("preset", "initialization", "method", "task", "training / unseen", "with PSEs: training / unseen"),
         *("difference on unseen", "gap closed"),
     )
     title = "Distracting Control: what PSEs change"
-    return Table("distracting_gains", title, NOTE, header, tuple(rows)) if rows else None
+    return Table("distracting_gains", title, note, header, tuple(rows)) if rows else None
 
 
 def _row(gain: Gain) -> tuple[str | Cell, ...]:

@@ -25,10 +25,11 @@ NAMES = {
 }
 RETURNS = (0.0, 1000.0)
 """An episode of the suite has 1000 steps with rewards between 0 and 1."""
-NO_RUNS = "No finished run of Distracting Control lies in the results.\n"
+NO_RUNS = "Not run yet.\n"
 NOTE = (
     "{presets} The paper: 500,000 steps, frames of 84 pixels, 5 seeds, DAVIS videos. Ours / the paper's: mean, in "
-    "parentheses the standard error, n = seeds, in brackets the 95 % CI of the mean."
+    "parentheses the standard error, n = seeds, in brackets the 95 % CI of the mean. Hours do not include the "
+    "pretraining run."
 )
 
 
@@ -74,7 +75,7 @@ def table_3(groups: Mapping[Source, Sequence[StoredRun]]) -> Table:
             published = DISTRACTING.get((init, method), {})
             sources = [("distracting", scene, init, method, task) for task in (*PAPER_TASKS, *others)]
             cells = [_cell(groups, source, "test_return", published) for source in sources]
-            rows.append((scene, init, NAMES[method], *cells, _hours(groups, sources)))
+            rows.append((scene, init, NAMES.get(method, method), *cells, _hours(groups, sources)))
     header = ("preset", "initialization", "method", *PAPER_TASKS, *others, "hours per run, one core")
     note = NOTE.format(presets=_presets(groups))
     return Table("distracting", "Table 3: return on unseen backgrounds", note, header, tuple(rows))
@@ -107,7 +108,7 @@ def train_table(groups: Mapping[Source, Sequence[StoredRun]]) -> Table:
     for source in groups:
         cells = [_cell(groups, source, value, None) for value in ("train_return", "test_return")]
         rows.append((source[1], source[2], NAMES.get(source[3], source[3]), source[4], *cells))
-    note = f"{_presets(groups)} Mean, in parentheses the standard error, n = seeds, in brackets the 95 % interval."
+    note = f"{_presets(groups)} Mean, in parentheses the standard error, n = seeds, in brackets the 95 % CI."
     header = ("preset", "initialization", "method", "task", "training backgrounds", "unseen backgrounds")
     return Table("distracting_train", "Distracting Control: training and unseen backgrounds", note, header, tuple(rows))
 

@@ -53,6 +53,9 @@ STUDY: Mapping[str, Part] = {
     "control": Part(("bc-unnormalized",), range(20), shifts=("appearance",), themes=3),
     "states": Part(("bc+pse-states",), range(20), shifts=("appearance",), themes=3),
     "doorkey": Part(("bc", "bc+pse", "bc+pse-states"), range(20), ("doorkey",), ("appearance",), themes=3),
+    "colors": Part(
+        ("bc+colors", "bc+colors+pse-states"), range(20), ("crossing", "doorkey"), ("appearance",), themes=3
+    ),
     "shifts": Part(("bc", "bc+pse"), range(20), shifts=("both", "layout")),
     "levels": MANY_LEVELS,
     "randconv": Part(("bc-unnormalized", "bc+randconv", "bc+randconv+pse"), range(3), shifts=("appearance",)),

@@ -48,7 +48,7 @@ MANY_LEVELS = Part(
 )
 """Enough levels for plain cloning to solve many unseen layouts, and the steps and the rate that fit them."""
 STUDY: Mapping[str, Part] = {
-    "appearance": Part(("bc", "bc+pse"), range(20), shifts=("appearance",)),
+    "appearance": Part(("bc", "bc+pse", "bc+pse-states"), range(20), shifts=("appearance",)),
     "themes": Part(("bc", "bc+pse"), range(20), shifts=("appearance",), themes=3),
     "control": Part(("bc-unnormalized",), range(20), shifts=("appearance",), themes=3),
     "states": Part(("bc+pse-states",), range(20), shifts=("appearance",), themes=3),

@@ -189,7 +189,8 @@ def test_tables_of_matches_and_agreement():
             ("bc+pse", 50.0, {**shares, "test_neighbor_agreement": 1}),
         )
     ]
-    ((where, matched, room, gain),) = matches_table(runs).rows
+    ((where, matched, room, gain, none),) = matches_table(runs).rows
+    assert none.values == ()
     assert (where, matched.values, room.values, gain.values) == ("crossing, appearance", (50.0,), (60.0,), (10.0,))
     runs.append(stored_run(MiniGrid(), make("ppo", 0, "standard"), **dict.fromkeys(MEASURES, 1.0)))
     first, second = agreement_table(runs).rows

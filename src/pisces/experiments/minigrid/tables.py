@@ -28,6 +28,8 @@ AGREEMENT_NOTE = (
     "Cosine distances of features against the policy similarity metric, expert's states of unseen tasks to those of "
     "training tasks: Spearman's correlation, and the share of states whose nearest neighbor is a nearest by the metric."
 )
+PREDICTED = ("bc+pse", "bc+pse-states")
+"""Methods whose gains stand beside what is known without them."""
 MEASURE, MATCHED = "test_solved_percent", "test_matched_share"
 AGREEMENT = ("test_rank_correlation", "test_neighbor_agreement")
 
@@ -73,10 +75,11 @@ def matches_table(runs: Iterable[StoredRun]) -> Table:
         plain = found.get(("bc", column), {})
         shares = tuple(100 * float(run[MATCHED]) for run in plain.values() if MATCHED in run)
         room = tuple(100 - float(run[MEASURE]) for run in plain.values())
-        gain = paired_difference(paired_gains(found, "bc+pse", "bc", column), (-100.0, 100.0))
+        gains = [paired_difference(paired_gains(found, method, "bc", column), (-100.0, 100.0)) for method in PREDICTED]
         if plain:
-            rows.append((column, Cell(shares, compared=False), Cell(room, compared=False), gain))
-    header = ("levels, shift", "matched states (%)", "room of `bc` (points)", "gain of `bc+pse` (points)")
+            rows.append((column, Cell(shares, compared=False), Cell(room, compared=False), *gains))
+    names = (f"gain of `{method}` (points)" for method in PREDICTED)
+    header = ("levels, shift", "matched states (%)", "room of `bc` (points)", *names)
     return Table("minigrid_matches", "MiniGrid: matches, room and gain", MATCHES_NOTE, header, tuple(rows))
 
 

@@ -94,7 +94,8 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
     ),
     "table1": (
         Batch(("randconv", "randconv+pse"), ("narrow", "random"), seeds="0-19"),
-        Batch(("dropout+l2", "pse", "randconv+pi-bisimulation"), GRIDS),
+        Batch(("dropout+l2", "pse"), GRIDS, seeds="0-9"),
+        Batch(("randconv+pi-bisimulation",), GRIDS),
         Batch(("bisimulation-transfer",), GRIDS, seeds="0-9"),
         # What the ideal metric gives, beside PSM.
         Batch(("randconv+true",)),
@@ -123,10 +124,10 @@ STUDY: Mapping[str, tuple[Batch, ...]] = {
         Batch(("randconv+pse",), seeds="0-2", epsilons=(0.1, 0.2, 0.3, 0.4), changes={"metric": "psm-mdp"}),
     ),
     "passthrough": (
-        Batch(("randconv",), changes={"passthrough_per": "run"}),
+        Batch(("randconv",), seeds="0-19", changes={"passthrough_per": "run"}),
         # Ten seeds, because seeds 0-4 are above average with pass-through sampling at every call.
         Batch(("randconv",), seeds="0-9", changes={"passthrough_probability": 0.0}),
-        Batch(("randconv+pse",), changes={"passthrough_per": "run"}),
+        Batch(("randconv+pse",), seeds="0-19", changes={"passthrough_per": "run"}),
     ),
     "tasks": (Batch(("randconv", "randconv+pse"), training_tasks=FEWER_TASKS),),
     # The seeds that choose; jumping_shift_pse.py then trains those to report.

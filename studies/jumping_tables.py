@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from jumping_epsilon import EPSILONS
-from jumping_study import COLORS_WITH_TABLE_1, STUDY
+from jumping_study import COLORS_WITH_TABLE_1, STUDY, Batch
 from jumping_variants import (
     COLOR_GAINS,
     COLOR_VARIANTS,
@@ -33,11 +33,11 @@ SPEED_PERCENT = 80.0
 GAIN_HEADER = ("without PSEs (%)", "with PSEs (%)", "difference on the same seeds (percentage points)")
 
 
-def part_section(part: str, table: Callable[[Runs], str]) -> Callable[[Runs], str]:
-    """A function of runs that gives a part's table and, under it, the commands behind it."""
+def part_section(part: str, table: Callable[[Runs], str], others: Sequence[Batch] = ()) -> Callable[[Runs], str]:
+    """A function of runs that gives a part's table and, under it, the commands behind it and those of other parts."""
 
     def section(runs: Runs) -> str:
-        commands = "\n".join(batch.command() for batch in STUDY[part])
+        commands = "\n".join(batch.command() for batch in (*STUDY[part], *others))
         return f"{table(runs)}\n```bash\n{commands}\n```\n"
 
     return section
@@ -207,7 +207,7 @@ def _first_above(curve: Iterable[Row]) -> int | None:
 
 
 SECTIONS: Mapping[str, Callable[[Runs], str]] = {
-    "jumping_1": part_section("table1", body(table_1)),
+    "jumping_1": part_section("table1", body(table_1), (*STUDY["main"], STUDY["recipe"][0])),
     "jumping_main": part_section("main", variant_table(MAIN, paired=True)),
     "jumping_2": part_section("table2", body(table_2)),
     "jumping_colors": part_section("colors", color_section),

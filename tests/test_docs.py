@@ -58,7 +58,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 
 
 def test_the_loop_needs_few_added_lines_and_its_loss_falls(capsys):
-    ((_, _, code),) = blocks_of(ROOT / "docs" / "howto_own_loop.md", "python")
+    (_, _, code), *_ = blocks_of(ROOT / "docs" / "howto_own_loop.md", "python")
     assert 0 < code.count("# +") <= ADDED_LINES
     names = {"__name__": "documentation"}
     exec(compile(code, "howto_own_loop.md", "exec"), names)

@@ -25,7 +25,7 @@ from jumping_tables import SECTIONS
 from lqr_curves import ipo_table
 from lqr_tables import ablation_table, moments_table, sparsity_table
 from metric_examples import aggregation_table, benchmark_cases
-from minigrid_tables import levels_table, other_rule_table, overhead_table, ppo_table, trials_table
+from minigrid_tables import headline_table, levels_table, other_rule_table, overhead_table, ppo_table, trials_table
 from minigrid_tuning import TABLES as TUNED
 from minigrid_tuning import settings_table as minigrid_settings
 from pisces.experiments.distracting.tables import alignment_markdown, distracting_markdown, plain_markdown
@@ -50,6 +50,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
     "minigrid-matches": ("minigrid", lambda runs: matches_table(runs).body() if runs else NO_LEVELS),
     "minigrid-agreement": ("minigrid", lambda runs: agreement_table(runs).body() if runs else NO_LEVELS),
     "minigrid-ppo": ("minigrid", ppo_table),
+    "minigrid-headline": ("minigrid", headline_table),
     "minigrid-levels": ("minigrid", levels_table),
     "minigrid-gains": ("minigrid", lambda runs: gains_table(runs).body() if runs else NO_LEVELS),
     "lqr": ("lqr", lqr_table),

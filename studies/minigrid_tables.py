@@ -14,6 +14,7 @@ from pisces.experiments.minigrid.tables import (
     Counted,
     base_method,
     by_cell,
+    gains_table,
     has_usual_settings,
     paired_gains,
 )
@@ -22,6 +23,7 @@ from pisces.reports.tables import Cell, Table, paired_difference
 
 TRIALS, OTHER = Path("benchmarks/minigrid_trials.json"), Path("benchmarks/minigrid_other_rule.json")
 OVERHEAD = Path("benchmarks/sb3_overhead.json")
+HEADLINE = ("bc", "bc+colors", "bc+pse-states", "bc+colors+pse-states")
 NOISE = 0.05
 """Overhead below which a short run on a busy machine measures nothing."""
 
@@ -55,6 +57,16 @@ def ppo_table(runs: Sequence[StoredRun]) -> str:
     """Unseen tasks that PPO solves without and with the callback."""
     header = ("levels, shift", "PPO (%)", "with the callback (%)", "difference (points)")
     return _comparison(runs, "ppo+pse", header) or "PPO has not been run.\n"
+
+
+def headline_table(runs: Sequence[StoredRun]) -> str:
+    """What mixed colors and PSEs between all states gain at default settings, where only the appearance changes."""
+
+    def counted(run: StoredRun) -> bool:
+        return run.config.method in HEADLINE and run.config.shift == "appearance" and has_usual_settings(run)
+
+    table = gains_table(runs, counted)
+    return table.body() if table.rows else "Not run yet.\n"
 
 
 def levels_table(runs: Sequence[StoredRun]) -> str:

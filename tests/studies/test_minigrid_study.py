@@ -4,7 +4,7 @@ import pytest
 from stored_runs import stored_run
 
 from minigrid_study import MANY_LEVELS, STUDY, part_configs, study_configs
-from minigrid_tables import OVERHEAD, TRIALS, levels_table, overhead_table, ppo_table, trials_table
+from minigrid_tables import OVERHEAD, TRIALS, headline_table, levels_table, overhead_table, ppo_table, trials_table
 from pisces.errors import UserError
 from pisces.experiments.minigrid.config import MiniGridConfig
 from pisces.experiments.minigrid.experiment import MiniGrid
@@ -63,3 +63,18 @@ def test_runs_with_many_levels_are_compared_apart():
     runs += [make(config, solved[config.method, config.seed]) for config in many]
     assert "| **25.0** (7.1), n=2" in levels_table(runs)
     assert "**4.0** (2.8), n=2" in levels_table(runs)
+
+
+def test_the_headline_has_methods_between_all_states_and_new_appearances():
+    assert headline_table([]) == "Not run yet.\n"
+    solved = {"bc": 40.0, "bc+pse": 90.0, "bc+colors": 60.0, "bc+pse-states": 55.0, "bc+colors+pse-states": 70.0}
+    runs = [
+        stored_run(MiniGrid(), MiniGridConfig.make(method, "standard", seed=0, shift=shift), test_solved_percent=value)
+        for method, value in solved.items()
+        for shift in ("appearance", "layout")
+    ]
+    table = headline_table(runs)
+    assert "layout" not in table
+    assert "`bc+pse`" not in table
+    for method, gain in (("bc+colors", 20.0), ("bc+pse-states", 15.0), ("bc+colors+pse-states", 10.0)):
+        assert f"| `{method}` | **{gain}**, n=1 |" in table

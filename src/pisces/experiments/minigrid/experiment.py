@@ -50,7 +50,9 @@ class MiniGrid(Experiment[MiniGridConfig]):
         "bc+randconv": "Cloning + RandConv",
         "bc+colors": "Cloning + colors",
         "bc+pse": "Cloning + PSE",
+        "bc+pse-states": "Cloning + PSE, all states",
         "bc+randconv+pse": "Cloning + RandConv + PSE",
+        "bc+colors+pse-states": "Cloning + colors + PSE, all states",
     }
 
     def run(self, config: MiniGridConfig, folder: RunFolder, listeners: Sequence[Listener], device: str) -> None:

@@ -59,7 +59,7 @@ STUDY: Mapping[str, Part] = {
     "shifts": Part(("bc", "bc+pse"), range(20), shifts=("both", "layout")),
     "levels": MANY_LEVELS,
     "randconv": Part(("bc-unnormalized", "bc+randconv", "bc+randconv+pse"), range(3), shifts=("appearance",)),
-    "ppo": Part(("ppo", "ppo+pse"), range(10), shifts=("appearance",), themes=3),
+    "ppo": Part(("ppo", "ppo+pse", "ppo+pse-expert"), range(10), shifts=("appearance",), themes=3),
 }
 """The parts of the study, in the order in which they are run."""
 

@@ -54,9 +54,11 @@ def other_rule_table(root: Path) -> str:
 
 
 def ppo_table(runs: Sequence[StoredRun]) -> str:
-    """Unseen tasks that PPO solves without and with the callback."""
-    header = ("levels, shift", "PPO (%)", "with the callback (%)", "difference (points)")
-    return _comparison(runs, "ppo+pse", header) or "PPO has not been run.\n"
+    """Unseen tasks that PPO solves without and with the callback, by the episodes that the callback compares."""
+    pairs = {"ppo+pse": "the agent's own", "ppo+pse-expert": "an expert's"}
+    rows = [(words, *row) for method, words in pairs.items() for row in _comparison(runs, method)]
+    header = ("compared episodes", "levels, shift", "PPO (%)", "with the callback (%)", "difference (points)")
+    return Table("ppo", "", "", header, tuple(rows)).body() if rows else "PPO has not been run.\n"
 
 
 def headline_table(runs: Sequence[StoredRun]) -> str:
@@ -72,24 +74,25 @@ def headline_table(runs: Sequence[StoredRun]) -> str:
 def levels_table(runs: Sequence[StoredRun]) -> str:
     """Unseen layouts that cloning solves without and with PSEs after training on many levels."""
     wanted = set(part_configs(MANY_LEVELS))
+    rows = _comparison(runs, "bc+pse", lambda run: run.config in wanted)
     header = ("levels, shift", "`bc` (%)", "`bc+pse` (%)", "difference (points)")
-    return _comparison(runs, "bc+pse", header, lambda run: run.config in wanted) or "No run has many levels.\n"
+    return Table("levels", "", "", header, tuple(rows)).body() if rows else "No run has many levels.\n"
 
 
 def _comparison(
-    runs: Sequence[StoredRun], method: str, header: Sequence[str], counted: Counted = has_usual_settings
-) -> str:
-    """What a method and the one without its last part solve, and the difference; empty without runs of both."""
+    runs: Sequence[StoredRun], method: str, counted: Counted = has_usual_settings
+) -> list[tuple[str | Cell, ...]]:
+    """What the method without its last part and the method solve, and the difference; a row per column with both."""
     found, columns = by_cell(runs, counted)
     base = base_method(method)
-    rows = []
+    rows: list[tuple[str | Cell, ...]] = []
     for column in columns:
         own = [found.get((name, column), {}) for name in (base, method)]
         if all(own):
             solved = [Cell(tuple(float(run[MEASURE]) for run in part.values()), compared=False) for part in own]
             gain = paired_difference(paired_gains(found, method, base, column), (-100.0, 100.0))
             rows.append((column, *solved, gain))
-    return Table("comparison", "", "", tuple(header), tuple(rows)).body() if rows else ""
+    return rows
 
 
 def overhead_table(root: Path) -> str:

@@ -49,6 +49,10 @@ def test_ppo_is_compared_seed_by_seed():
     assert "**15.0** (7.1), n=2" in ppo_table(runs)
     assert "**30.0** (14.1), n=2" in ppo_table(runs)
     assert ppo_table(runs).count("**15.0**") == 2  # PPO's mean, and the difference
+    assert "an expert's" not in ppo_table(runs)
+    runs.append(make("ppo+pse-expert", 1, 80.0))
+    assert "| an expert's | crossing, appearance | **15.0** (7.1), n=2 [0.0, 78.5] | **80.0**, n=1" in ppo_table(runs)
+    assert "**60.0**, n=1" in ppo_table(runs)
 
 
 def test_runs_with_many_levels_are_compared_apart():

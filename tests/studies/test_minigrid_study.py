@@ -37,6 +37,8 @@ def test_tables_of_trials_and_overhead(tmp_path):
     row = {"agent": "PPO", "steps": 10, "updates": 2, "overhead": 0.25, "update_in_agent_steps": 1.25}
     (tmp_path / OVERHEAD).write_text(json.dumps([row]))
     assert "| PPO | 10 | 2 | +25% | 1 steps |" in overhead_table(tmp_path)
+    (tmp_path / OVERHEAD).write_text(json.dumps([{**row, "overhead": -0.02}]))
+    assert "| PPO | 10 | 2 | below 5% | – |" in overhead_table(tmp_path)
 
 
 def test_ppo_is_compared_seed_by_seed():

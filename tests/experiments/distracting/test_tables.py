@@ -67,7 +67,9 @@ def test_gains_are_paired_by_seed():
     ]
     assert finger[-2].values == (54.0,)
     # With two seeds finger-spin counts too: 60 of 582 is 10.3 %, 54 of 646 is 8.4 %.
+    assert "Last row" not in distracting_tables(own)[-1].note
     own += [run_of("drq", "finger-spin", 1, test=646.0), run_of("drq+pse", "finger-spin", 1, test=700.0)]
+    assert "Last row" in distracting_tables(own)[-1].note
     average = distracting_tables(own)[-1].rows[-1]
     assert average[3] == "mean, in % of the paper's DrQ"
     assert average[-2].startswith("**9.3**, 2 tasks [")
@@ -82,6 +84,8 @@ def test_methods_beyond_the_papers_have_rows_and_times(tmp_path):
     assert rows["SAC"]["cartpole-swingup"] == "**20**, n=1 / –"
     assert rows["SAC"]["hours per run, one core"] == "1.5"
     assert rows["DrQ"]["hours per run, one core"] == "–"
+    (other, _) = distracting_tables([run_of("drq+mico", test=30.0)])
+    assert "drq+mico" in {row[2] for row in other.rows}
 
 
 def test_what_explains_the_returns_is_told_of_runs_that_measured_it(runs):

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 import torch
 
+from pisces.agents.drq import networks
 from pisces.agents.drq.agent import DrQAgent
+from pisces.agents.drq.networks import Convolutions
 from pisces.agents.drq.replay import TransitionBatch
 from pisces.agents.drq.settings import AuxiliaryLoss, DrQSettings
 from pisces.agents.drq.views import Views
@@ -49,6 +51,22 @@ def snapshot(module):
 
 def changed(module, before):
     return {name.split(".")[0] for name, value in module.named_parameters() if not torch.equal(value, before[name])}
+
+
+@pytest.mark.parametrize("count", [7, 8, 13])
+def test_large_batches_in_parts_have_the_same_features_and_gradients(monkeypatch, count):
+    convolutions = Convolutions(6, 4, (2, 1), torch.Generator().manual_seed(0))
+    images = 255 * torch.rand(count, 6, 20, 20)
+    results = []
+    for largest in (4, count):
+        monkeypatch.setattr(networks, "LARGEST_PASS", largest)
+        monkeypatch.setattr(networks, "PART", 4)
+        convolutions.zero_grad()
+        features = convolutions(images)
+        features.square().sum().backward()
+        results.append([features.detach(), *[value.grad.clone() for value in convolutions.parameters()]])
+    for parts, whole in zip(*results, strict=True):
+        torch.testing.assert_close(parts, whole, rtol=1e-4, atol=1e-5 * float(whole.abs().max()))
 
 
 def test_log_probability_is_that_of_the_squashed_gaussian():

@@ -13,6 +13,7 @@ from typing import Annotated
 import tyro
 
 from distracting_ablation import ablation_configs
+from distracting_paper_size import paper_size_config
 from pisces.cli.sweep import SweepOptions, run_sweep
 from pisces.envs.distracting.tasks import PAPER_TASKS
 from pisces.experiments.distracting.config import DistractingConfig
@@ -34,6 +35,7 @@ def study_configs() -> list[DistractingConfig]:
         _runs(FIRST, range(3), init="pretrained"),
         *(_runs(FIRST[:1], range(2), [method]) for method in BASELINES),
         ablation_configs(),
+        [paper_size_config()],
     ]
     return list(dict.fromkeys(config for part in parts for config in part))
 

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from claims import COMBINED
 from distracting_ablation import ablation_table as distracting_ablation
 from distracting_gradients import gradient_table
+from distracting_paper_size import paper_size_table
 from jumping_color_tuning import tuned_table
 from jumping_epsilon import epsilon_metric_table
 from jumping_meta import meta_table
@@ -28,7 +29,7 @@ from metric_examples import aggregation_table, benchmark_cases
 from minigrid_tables import headline_table, levels_table, other_rule_table, overhead_table, ppo_table, trials_table
 from minigrid_tuning import TABLES as TUNED
 from minigrid_tuning import settings_table as minigrid_settings
-from pisces.experiments.distracting.tables import alignment_markdown, distracting_markdown, plain_markdown
+from pisces.experiments.distracting.tables import alignment_markdown, cost_markdown, distracting_markdown, plain_markdown
 from pisces.experiments.jumping.report.tables import cell_of, summary_table
 from pisces.experiments.jumping.report.tiles import draw_tiles, draw_training, solved_tiles
 from pisces.experiments.lqr.tables import summary_table as lqr_table
@@ -62,6 +63,8 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
     "distracting-ablation": ("distracting", distracting_ablation),
     "distracting-alignment": ("distracting", alignment_markdown),
     "distracting-plain": ("distracting", plain_markdown),
+    "distracting-cost": ("distracting", cost_markdown),
+    "distracting-paper-size": ("distracting", paper_size_table),
     **{name: ("jumping", section) for name, section in SECTIONS.items()},
 }
 """Name -> experiment and function of its runs."""

@@ -1,6 +1,7 @@
 from stored_runs import stored_run
 
 from distracting_ablation import COMMON, VARIANTS, ablation_configs, ablation_table
+from distracting_paper_size import paper_size_config, paper_size_table
 from distracting_study import study_configs
 from pisces.envs.distracting.tasks import PAPER_TASKS
 from pisces.experiments.distracting.config import DistractingConfig
@@ -52,3 +53,15 @@ def test_the_ablation_shows_the_variants_that_were_run():
     assert len(lines) == 3
     assert "Not run yet" in ablation_table(runs[-1:])
     assert len(VARIANTS) == len({str(variant) for variant in VARIANTS.values()})
+
+
+def test_the_run_at_the_papers_size_keeps_the_papers_agent():
+    config = paper_size_config()
+    assert config.settings == DistractingConfig.make("drq", "paper").settings
+    assert Distracting().cell(config) is None
+    curve = [{"step": 4000, "updates": 0, "train_return": 26.4, "test_return": 31.6}]
+    run = stored_run(Distracting(), config, train_return=50.0, test_return=60.0, curve=curve)
+    lines = paper_size_table([stored_run(Distracting(), DistractingConfig.make("drq", "paper")), run]).splitlines()
+    assert lines[2:4] == ["| 4,000 | 0 | 26 | 32 |", "| 4,000, 30 test videos | 0 | 50 | 60 |"]
+    assert lines[4].endswith("| – | 582 |")
+    assert "Not run yet" in paper_size_table([])

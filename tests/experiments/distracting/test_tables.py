@@ -7,7 +7,13 @@ from pisces.experiments.distracting.config import PRESETS, DistractingConfig
 from pisces.experiments.distracting.experiment import Distracting
 from pisces.experiments.distracting.figures import curve_figures
 from pisces.experiments.distracting.paper import DISTRACTING
-from pisces.experiments.distracting.tables import alignment_markdown, by_cell, distracting_tables, plain_markdown
+from pisces.experiments.distracting.tables import (
+    alignment_markdown,
+    by_cell,
+    cost_markdown,
+    distracting_tables,
+    plain_markdown,
+)
 from pisces.experiments.registry import all_experiments
 from pisces.reports.results import read_runs
 from pisces.runs.store import RunFolder
@@ -86,6 +92,18 @@ def test_methods_beyond_the_papers_have_rows_and_times(tmp_path):
     assert rows["DrQ"]["hours per run, one core"] == "–"
     (other, _) = distracting_tables([run_of("drq+mico", test=30.0)])
     assert "drq+mico" in {row[2] for row in other.rows}
+
+
+def test_cost_counts_the_pretraining_run_of_the_seed(tmp_path):
+    hours = {("drq", 0): 0.5, ("drq", 1): 1.5, ("drq+pse", 1): 2.5, ("drq+pse", 2): 1.0}
+    for (method, seed), value in hours.items():
+        write(tmp_path, run_of(method, seed=seed, test=400.0)).write_info({"seconds": 3600 * value})
+    found = read_runs([tmp_path], all_experiments()).of("distracting")
+    assert cost_markdown(found).splitlines()[2:] == [
+        "| cpu | random | DrQ | cartpole-swingup | 2 | 1.0 | 400 |",
+        "| cpu | random | DrQ + PSEs | cartpole-swingup | 1 | 4.0 | 100 |",
+    ]
+    assert "Not run yet" in cost_markdown([run_of("drq")])
 
 
 def test_what_explains_the_returns_is_told_of_runs_that_measured_it(runs):

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from pisces.envs.distracting.tasks import PAPER_TASKS
-from pisces.experiments.distracting.config import PRESETS, DistractingConfig
+from pisces.experiments.distracting.config import PRESETS, SIMILARITY, DistractingConfig
 from pisces.experiments.distracting.gains import gain_table
 from pisces.experiments.distracting.paper import DISTRACTING
 from pisces.reports.results import StoredRun
@@ -131,6 +131,27 @@ def plain_markdown(runs: Iterable[StoredRun]) -> str:
             words = [config.preset, NAMES.get(config.method, config.method), config.task, str(config.seed), along]
             rows.append([*map(escape_markdown, words), f"**{run['test_return']:.0f}**"])
     header = ["preset", "method", "task", "seed", "return after so many steps", "at the end"]
+    return markdown(header, rows) if rows else NO_RUNS
+
+
+def cost_markdown(runs: Iterable[StoredRun]) -> str:
+    """What a return costs: core-hours of a run with the runs that it needs, and the unseen return per core-hour."""
+    groups = by_cell(runs)
+    rows = []
+    for source, own in groups.items():
+        plain = (*source[:2], "random", source[3].removesuffix(SIMILARITY), source[4])
+        first = {run.config.seed: run.seconds for run in groups.get(plain, ())}
+        hours, returns = [], []
+        for run in own:
+            before = first.get(run.config.seed) if run.config.needs_pretraining else 0.0
+            if run.seconds is not None and before is not None:
+                hours.append((run.seconds + before) / 3600)
+                returns.append(float(run["test_return"]))
+        if hours:
+            total = fmean(hours)
+            words = [source[1], source[2], NAMES.get(source[3], source[3]), source[4], str(len(hours))]
+            rows.append([*map(escape_markdown, words), f"{total:.1f}", f"{fmean(returns) / total:.0f}"])
+    header = ["preset", "initialization", "method", "task", "seeds", "core-hours", "unseen return per core-hour"]
     return markdown(header, rows) if rows else NO_RUNS
 
 

@@ -1,7 +1,7 @@
 """One run at the paper's size, as long as a core takes in 90 minutes: ``python studies/distracting_paper_size.py``.
 
-It shows that the preset `paper` works, and what an update costs; far more steps need a GPU. The paper has its learning
-curves as a figure, whose values at so few steps it does not give, so the table has the steps of its Table 3 beside ours.
+It shows that the preset `paper` works, and what an update costs; far more steps need a GPU. The paper's learning
+curves are a figure without numbers, so the table ends with its result after 500,000 steps.
 """
 
 from __future__ import annotations

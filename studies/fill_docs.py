@@ -29,7 +29,12 @@ from metric_examples import aggregation_table, benchmark_cases
 from minigrid_tables import headline_table, levels_table, other_rule_table, overhead_table, ppo_table, trials_table
 from minigrid_tuning import TABLES as TUNED
 from minigrid_tuning import settings_table as minigrid_settings
-from pisces.experiments.distracting.tables import alignment_markdown, cost_markdown, distracting_markdown, plain_markdown
+from pisces.experiments.distracting.tables import (
+    alignment_markdown,
+    cost_markdown,
+    distracting_markdown,
+    plain_markdown,
+)
 from pisces.experiments.jumping.report.tables import cell_of, summary_table
 from pisces.experiments.jumping.report.tiles import draw_tiles, draw_training, solved_tiles
 from pisces.experiments.lqr.tables import summary_table as lqr_table

@@ -35,7 +35,7 @@ class Convolutions(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Maps images [n, C, H, W] to flat features [n, F]."""
         if images.device.type == "cpu" and len(images) > LARGEST_PASS:
-            return torch.cat([self._features(part) for part in images.split(PART)])
+            return torch.cat([self._features(part) for part in torch.split(images, PART)])
         return self._features(images)
 
     def _features(self, images: Tensor) -> Tensor:

@@ -69,16 +69,17 @@ def test_gains_are_paired_by_seed():
         "650 / 550",
         "680 / 610",
         "**60** (10), n=2 [-67, 187]",
+        "**30** (30), n=2 [-351, 411]",
         "30 %",
     ]
-    assert finger[-2].values == (54.0,)
+    assert finger[-3].values == (54.0,)
     # With two seeds finger-spin counts too: 60 of 582 is 10.3 %, 54 of 646 is 8.4 %.
     assert "Last row" not in distracting_tables(own)[-1].note
     own += [run_of("drq", "finger-spin", 1, test=646.0), run_of("drq+pse", "finger-spin", 1, test=700.0)]
     assert "Last row" in distracting_tables(own)[-1].note
     average = distracting_tables(own)[-1].rows[-1]
     assert average[3] == "mean, in % of the paper's DrQ"
-    assert average[-2].startswith("**9.3**, 2 tasks [")
+    assert average[-3].startswith("**9.3**, 2 tasks [")
     assert len(distracting_tables(own[:4])) == 2
 
 

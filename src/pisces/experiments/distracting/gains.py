@@ -45,14 +45,22 @@ class Gain:
         """Return on unseen backgrounds with PSEs minus that without, by seed."""
         return tuple(float(ours["test_return"]) - float(plain["test_return"]) for plain, ours in self.pairs)
 
+    def gap_changes(self) -> tuple[float, ...]:
+        """By how much PSEs narrow the gap between training and unseen backgrounds, by seed."""
+        return tuple(_gap(plain) - _gap(ours) for plain, ours in self.pairs)
+
     def gap_closed(self) -> float | None:
         """The share of the gap between training and unseen backgrounds that PSEs close; None without a gap."""
-        gaps = [fmean(float(run["train_return"]) - float(run["test_return"]) for run in side) for side in self.sides()]
+        gaps = [fmean(map(_gap, side)) for side in self.sides()]
         return 1 - gaps[1] / gaps[0] if gaps[0] > 0 else None
 
     def sides(self) -> tuple[tuple[StoredRun, ...], ...]:
         """The runs without PSEs, and those with them."""
         return tuple(zip(*self.pairs, strict=True))
+
+
+def _gap(run: StoredRun) -> float:
+    return float(run["train_return"]) - float(run["test_return"])
 
 
 def find_gains(groups: Mapping[Source, Sequence[StoredRun]]) -> list[Gain]:
@@ -80,10 +88,10 @@ def gain_table(groups: Mapping[Source, Sequence[StoredRun]]) -> Table | None:
         average = _average(own)
         if average:
             note = NOTE + AVERAGE_NOTE
-            rows.append((*key, "mean, in % of the paper's DrQ", "", "", average, ""))
+            rows.append((*key, "mean, in % of the paper's DrQ", "", "", average, "", ""))
     header = (
         *("preset", "initialization", "method", "task", "training / unseen", "with PSEs: training / unseen"),
-        *("difference on unseen", "gap closed"),
+        *("difference on unseen", "gap narrowed by", "gap closed"),
     )
     title = "Distracting Control: what PSEs change"
     return Table("distracting_gains", title, note, header, tuple(rows)) if rows else None
@@ -94,10 +102,13 @@ def _row(gain: Gain) -> tuple[str | Cell, ...]:
         " / ".join(f"{fmean(float(run[value]) for run in side):.0f}" for value in ("train_return", "test_return"))
         for side in gain.sides()
     ]
-    cell = Cell(gain.differences(), None, "error", limits=DIFFERENCES, digits=0, compared=False)
+    cells = [
+        Cell(values, None, "error", limits=DIFFERENCES, digits=0, compared=False)
+        for values in (gain.differences(), gain.gap_changes())
+    ]
     closed = gain.gap_closed()
     text = "–" if closed is None else f"{100 * closed:.0f} %"
-    return gain.scene, gain.init, gain.method, gain.task, *returns, cell, text
+    return gain.scene, gain.init, gain.method, gain.task, *returns, *cells, text
 
 
 def _average(gains: Sequence[Gain]) -> str | None:

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import json
+import math
 import pkgutil
 import re
 import shlex
@@ -48,6 +49,8 @@ def commands_of(page):
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    # How long updates take depends on what else the machine does.
+    monkeypatch.setattr("pisces.integrations.overhead.WARN_AFTER", math.inf)
     namespace = {"__name__": "documentation"}
     for line, mark, code in blocks_of(page, "python"):
         if mark == "no-run":

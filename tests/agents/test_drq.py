@@ -248,6 +248,16 @@ def test_reused_features_spare_the_actor_the_convolutions(monkeypatch):
     assert calls == [12, 12]
 
 
+def test_the_actor_never_sees_strongly_augmented_frames(monkeypatch):
+    changes = {"reuse_features": True, "actor_frequency": 1, "strong_share": 0.5, "views": 1}
+    agent = make_agent(replace(SETTINGS, **changes))
+    given = []
+    update = agent._update_actor
+    monkeypatch.setattr(agent, "_update_actor", lambda b, rng, features=None: given.append(features) or update(b, rng))
+    agent.update(make_batch())
+    assert given == [None]
+
+
 @pytest.mark.parametrize(
     "change", [{}, {"auxiliary_optimizer": "own"}, {"policy": "deterministic", "target_convolutions": False}]
 )

@@ -262,6 +262,7 @@ def test_different_action_spaces_are_explained():
         ({"layers": "all"}, "unknown layers 'all'"),
         ({"updates": 0}, "updates must be >= 1, got 0"),
         ({"start": -1}, "start must be >= 0"),
+        ({"batch_size": 1}, "batch_size must be at least 2"),
         ({"learning_rate": 0.0}, "learning_rate must be > 0"),
     ],
 )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 from sb3_models import environments, make_model, vectorized
-from stable_baselines3 import DQN, PPO, SAC
+from stable_baselines3 import A2C, DQN, PPO, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from toy_family import STEPS, ToyEnv
 
@@ -30,6 +30,17 @@ def test_every_loss_trains_the_extractor_and_nothing_else(loss, algorithm, conti
     assert changed
     assert all("features_extractor" in name for name in changed)
     assert callback.embed(np.zeros((2, 5), np.float32)).shape == (2, 16)
+
+
+@pytest.mark.parametrize("algorithm", [PPO, A2C])
+def test_a_model_that_was_trained_before_gets_a_target_encoder(algorithm):
+    model = make_model(algorithm)
+    model.learn(24)
+    distribution = model.policy.action_dist
+    callback = PolicySimilarityCallback(settings=FEW, loss="mico")
+    model.learn(24, callback=callback)
+    assert model.policy.action_dist is distribution
+    assert np.isfinite(callback.train(1)[0])
 
 
 def check_transitions(observations, actions, rewards, following, terminated, last=STEPS):

@@ -247,6 +247,17 @@ def test_normalized_dbc_clips_features_to_half_the_diameter():
     assert float(loss.distance(features, -features).max()) == pytest.approx(8.0)
 
 
+@pytest.mark.parametrize("name", ["mico", "simsr"])
+def test_a_row_of_zeros_keeps_gradients_small(name):
+    encoder = torch.nn.Linear(3, 5, bias=True)
+    torch.nn.init.zeros_(encoder.bias)
+    observations = torch.randn(6, 3, generator=torch.Generator().manual_seed(0))
+    observations[2] = 0.0
+    batch = Transitions(observations, torch.zeros(6, dtype=torch.int64), torch.arange(6.0), observations.roll(1, 0))
+    make_loss(name, 5, 2)(encoder, batch).backward()
+    assert all(float(value.grad.abs().max()) < 1e3 for value in encoder.parameters())
+
+
 def test_angles_are_exact_at_their_ends():
     x = torch.tensor([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]])
     wanted = torch.tensor([[0.0, math.pi / 2, math.pi]])

@@ -48,6 +48,17 @@ def test_episodes_below_a_return_are_left_out():
     assert [float(episode.rewards.sum()) for episode in pairs.episodes] == [6, 5, 4]
 
 
+def test_given_episodes_stay_for_a_whole_interval():
+    pairs = GreedyPairs(environments((0, 1)), refresh=2)
+    ones = lambda observations: np.ones(len(observations), int)  # noqa: E731
+    given = [Trajectory(np.full((3, 5), value, np.float32), np.zeros(3, int)) for value in (7, 8)]
+    for _ in range(2):
+        pairs.sample(ones)
+    pairs.set_episodes(given)
+    shown = [pairs.sample(ones).observations_x.max() for _ in range(3)]
+    assert [value >= 7 for value in shown] == [True, True, False]
+
+
 def test_too_few_good_episodes_give_no_pair_until_the_agent_is_better():
     pairs = GreedyPairs(environments((0, 1, 2)), min_return=5.5, refresh=100)
     played = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pisces.errors import UserError
 from pisces.integrations.encoders import Layers
 from pisces.losses.checks import check_match_within, check_positive
 from pisces.validation import Count, Fraction, NonNegativeInt, Positive, check_settings, check_tolerance
@@ -54,6 +55,8 @@ class SimilaritySettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.batch_size < 2:
+            raise UserError("batch_size must be at least 2, because losses on transitions compare them; got 1")
         check_match_within(self.match_within)
         if self.scale is not None:
             check_positive("scale", self.scale)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -95,15 +96,16 @@ class PairTrainer(Trainer):
         )
 
     def update(self, pairs: Sequence[Pair], score: bool) -> tuple[float, float]:
-        """Takes one optimizer step; returns the loss and, if `score` is set, the mean alignment score."""
+        """Takes one optimizer step; returns the loss and, if `score` is set, the mean alignment score before it."""
         self.model.policy.set_training_mode(True)
         observations = [part for pair in pairs for part in (pair.observations_x, pair.observations_y)]
         # One pass through the encoder for all pairs, which are often short.
         features = torch.split(self._features(torch.cat(observations).numpy()), [len(part) for part in observations])
         triples = list(zip(features[::2], features[1::2], (pair.metric for pair in pairs), strict=True))
+        before = float(np.mean([self._score(*triple) for triple in triples])) if score else 0.0
         loss = self._step(torch.stack([self.loss(*triple) for triple in triples]).mean())
         self.model.policy.set_training_mode(False)
-        return loss, float(np.mean([self._score(*triple) for triple in triples])) if score else 0.0
+        return loss, before
 
     @torch.no_grad()
     def _score(self, features_x: Tensor, features_y: Tensor, metric: Tensor) -> float:
@@ -122,7 +124,8 @@ class TransitionTrainer(Trainer):
         super().__init__(model, settings)
         self._target: TargetNetwork | None = None
         if self.loss.uses_target:
-            self._target = TargetNetwork(model.policy, settings.tau)
+            with _without_distributions(model.policy):
+                self._target = TargetNetwork(model.policy, settings.tau)
             self._represent_target = policy_encoder(self._target.network, settings.layers).represent
 
     def _make_loss(self, generator: torch.Generator) -> nn.Module:
@@ -149,6 +152,20 @@ class TransitionTrainer(Trainer):
         super().restore(tensors, parameters)
         if self._target is not None:
             load_module(self._target.network, "target.", tensors)
+
+
+@contextmanager
+def _without_distributions(policy: nn.Module) -> Iterator[None]:
+    """Puts aside the distributions of a policy's last pass, whose tensors belong to a graph and cannot be copied."""
+    owners = [module for module in policy.modules() if hasattr(module, "action_dist")]
+    kept = [owner.action_dist for owner in owners]
+    for owner in owners:
+        owner.action_dist = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        for owner, distribution in zip(owners, kept, strict=True):
+            owner.action_dist = distribution
 
 
 def _action_size(space: spaces.Space[Any]) -> int:

@@ -8,9 +8,8 @@ from torch.nn import functional
 
 from pisces.errors import UserError
 from pisces.losses.checks import check_match_within, check_metric, check_positive, check_rows, in_one_precision
+from pisces.losses.directions import directions
 
-SHORTEST = 1e-12
-"""Rows shorter than this have no direction."""
 MATCHED_SHARE, FINEST = 0.5, 0.02
 """A scale from the data matches this share of anchors, and is at least this share of the mean distance."""
 
@@ -127,10 +126,4 @@ def _cosine_similarity(x: Tensor, y: Tensor) -> Tensor:
     # Never in half precision, in which short vectors have no direction, and distances over a scale overflow.
     x, y = in_one_precision(x, y)
     with torch.autocast(x.device.type, enabled=False):
-        return _directions(x) @ _directions(y).T
-
-
-def _directions(rows: Tensor) -> Tensor:
-    """Scales rows to length one; rows of length zero stay zero and get no gradient, which would be 1 / SHORTEST."""
-    short = rows.detach().norm(dim=1, keepdim=True) < SHORTEST
-    return functional.normalize(torch.where(short, rows.detach(), rows), dim=1, eps=SHORTEST)
+        return directions(x) @ directions(y).T

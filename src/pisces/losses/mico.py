@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from pisces.losses.behavioral import (
     BehavioralLoss,
@@ -20,9 +19,7 @@ from pisces.losses.behavioral import (
     target_features,
 )
 from pisces.losses.checks import check_positive
-
-SHORTEST = 1e-12
-"""Rows shorter than this have no direction."""
+from pisces.losses.directions import directions
 
 
 def norm_angle_distance(features_x: Tensor, features_y: Tensor, *, beta: float = 0.1) -> Tensor:
@@ -39,7 +36,7 @@ def norm_angle_distance(features_x: Tensor, features_y: Tensor, *, beta: float =
         Distances [n, m].
     """
     lengths = (features_x.square().sum(dim=1)[:, None] + features_y.square().sum(dim=1)[None, :]) / 2
-    x, y = (functional.normalize(rows, dim=1, eps=SHORTEST) for rows in (features_x, features_y))
+    x, y = directions(features_x), directions(features_y)
     # Precise for small and for large angles, unlike the arc cosine, whose slope is infinite at both ends.
     return lengths + beta * 2 * torch.atan2(pairwise(x, y), pairwise(x, -y))
 

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from pisces.errors import unknown_name
 from pisces.losses.behavioral import (
@@ -19,13 +18,14 @@ from pisces.losses.behavioral import (
     reward_differences,
     target_features,
 )
+from pisces.losses.directions import directions
 from pisces.losses.models import ActionModel
 
 NEXT = ("model", "observed")
 
 
 def simsr_loss(
-    directions: Tensor, rewards: Tensor, next_directions: Tensor, *, discount: float, penalty: Penalty = "squared"
+    current: Tensor, rewards: Tensor, following: Tensor, *, discount: float, penalty: Penalty = "squared"
 ) -> Tensor:
     """SimSR's loss of the encoder (arXiv:2112.15303), averaged over all pairs of different transitions.
 
@@ -36,9 +36,9 @@ def simsr_loss(
     scaled to differ by less than 2 (1 - discount).
 
     Args:
-        directions: u, [n, k].
+        current: u, [n, k].
         rewards: [n].
-        next_directions: v, [n, k]; no gradient flows into them.
+        following: v, [n, k]; no gradient flows into them.
         discount: in [0, 1).
         penalty: "squared", or "huber" with threshold 1.
 
@@ -46,9 +46,8 @@ def simsr_loss(
         The loss, a scalar.
     """
     check_options(discount, penalty)
-    following = 1 - next_directions @ next_directions.T
-    wanted = reward_differences(rewards) + discount * following
-    return mean_penalty(1 - directions @ directions.T, wanted, penalty, self_pairs=False)
+    wanted = reward_differences(rewards) + discount * (1 - following @ following.T)
+    return mean_penalty(1 - current @ current.T, wanted, penalty, self_pairs=False)
 
 
 class SimSRLoss(BehavioralLoss):
@@ -104,18 +103,18 @@ class SimSRLoss(BehavioralLoss):
     def forward(self, encoder: Encoder, transitions: Transitions, target: Encoder | None = None) -> Tensor:
         """Returns the sum of both losses."""
         batch = transitions.with_absorbing() if self.absorbing else transitions
-        directions = functional.normalize(encoder(batch.observations), dim=1)
-        following = functional.normalize(target_features(encoder, target, batch.next_observations), dim=1)
-        model_loss = torch.zeros((), device=directions.device)
+        current = directions(encoder(batch.observations))
+        following = directions(target_features(encoder, target, batch.next_observations))
+        model_loss = torch.zeros((), device=current.device)
         if self.model is not None:
-            known = directions if self.through_encoder else directions.detach()
+            known = current if self.through_encoder else current.detach()
             predicted = self.model(known, batch.actions)
             model_loss = 0.5 * (predicted - following).square().mean()
             following = predicted.detach()
         rewards = self.reward_scale * batch.rewards
-        metric = simsr_loss(directions, rewards, following, discount=self.discount, penalty=self.penalty)
+        metric = simsr_loss(current, rewards, following, discount=self.discount, penalty=self.penalty)
         return metric + model_loss
 
     def distance(self, features_x: Tensor, features_y: Tensor) -> Tensor:
         """One minus the cosine."""
-        return 1 - functional.normalize(features_x, dim=1) @ functional.normalize(features_y, dim=1).T
+        return 1 - directions(features_x) @ directions(features_y).T

@@ -98,6 +98,7 @@ class GreedyPairs:
     def set_episodes(self, episodes: Sequence[Trajectory]) -> None:
         """Replaces the episodes, one per environment."""
         self._use(episodes, played=False)
+        self.drawn = 0
 
     def restore(self, episodes: Sequence[Trajectory], drawn: int) -> None:
         """Continues with episodes that were played before, and the number of pairs sampled by then."""

@@ -1,3 +1,4 @@
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -223,6 +224,28 @@ def test_pretraining_leaves_out_the_settings_of_the_loss():
     assert not first.settings.auxiliary
     with pytest.raises(UserError, match="auxiliary is decided by the method"):
         DistractingConfig.make("drq", "smoke", changes={"auxiliary": True})
+
+
+def test_settings_of_any_auxiliary_loss_reach_the_methods_that_have_one():
+    changes = {"coefficient": 0.5, "auxiliary_frequency": 3, "scale": 0.5}
+    axes = {"task": ["cartpole-swingup"], "init": ["random"]}
+    methods = ["drq", "drq+dbc", "drq+pse"]
+    found = {c.method: c.changes for c in Distracting().sweep_configs(methods, [0], "cpu", axes, changes)}
+    shared = {"coefficient": 0.5, "auxiliary_frequency": 3}
+    assert found == {"drq": {}, "drq+dbc": shared, "drq+pse": {**shared, "scale": 0.5}}
+    config = DistractingConfig.make("drq+dbc", "cpu", init="pretrained", changes=shared)
+    assert config.pretraining().changes == shared
+
+
+def test_a_buffer_smaller_than_an_episode_is_refused():
+    with pytest.raises(UserError, match="buffer_size must be at least 127, the decisions of an episode of cartpole"):
+        DistractingConfig.make("drq", "cpu", changes={"buffer_size": 126})
+    assert DistractingConfig.make("drq", "cpu", changes={"buffer_size": 127}).settings.buffer_size == 127
+
+
+def test_the_default_search_tries_every_combination():
+    space = Distracting().search_space("drq+pse")
+    assert Distracting.defaults["tune"]["trials"] == math.prod(len(choice.values) for choice in space)
 
 
 def test_config_survives_its_own_words(tmp_path):

@@ -119,7 +119,9 @@ class DrQAgent(PixelPolicy):
         shared = auxiliary if settings.auxiliary_optimizer == "shared" else None
         losses, features = self._update_critic(batch, rng, shared)
         if self.updates % settings.actor_frequency == 0:
-            losses |= self._update_actor(batch, rng, features if settings.reuse_features else None)
+            # Strong augmentation is for the critic alone.
+            reused = settings.reuse_features and not settings.strong_share
+            losses |= self._update_actor(batch, rng, features if reused else None)
         elif shared is not None:
             self.optimizers["actor"].step()
         if self.updates % settings.target_frequency == 0:

@@ -71,7 +71,8 @@ class DrQSettings:
     target_convolutions: bool = True
     """Whether the target critic has convolutions of its own; DrQ-v2's uses the critic's."""
     reuse_features: bool = False
-    """Whether the actor learns from the critic's features of an update, instead of those of newly shifted views."""
+    """Whether the actor learns from the critic's features of an update, instead of those of newly shifted
+    views; not with a strong augmentation, which is for the critic alone."""
     critic_norm: bool = False
     """Whether the critic's hidden layers are normalized (LayerNorm)."""
     average_rewards: bool = False

@@ -66,7 +66,7 @@ def choose_backend() -> Backend:
 def prepare() -> Backend:
     """Chooses a backend and sets MuJoCo's environment variable; call it before importing MuJoCo."""
     backend = choose_backend()
-    os.environ.setdefault(VARIABLE, backend)
+    os.environ[VARIABLE] = backend  # as MuJoCo spells it, whatever the case that was given
     os.environ.setdefault(SOFTWARE_THREADS, "0")
     return backend
 

@@ -14,6 +14,8 @@ from pisces.validation import Count, NonNegativeInt, check_settings
 
 Init = Literal["random", "pretrained"]
 Unseen = Literal["test", "validation"]
+EPISODE_STEPS = 1000
+"""Simulator steps of an episode."""
 
 SIMILARITY = "+pse"
 """What the name of a method with the policy similarity loss ends with."""
@@ -34,11 +36,17 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
 """The methods, and the settings in which they differ from DrQ."""
 OF_METHOD = ("auxiliary", "auxiliary_loss", "policy")
 """Settings that the method alone decides."""
-AUXILIARY_SETTINGS = (
-    *("coefficient", "temperature", "scale", "metric_discount", "anchors", "candidates"),
-    *("auxiliary_frequency", "auxiliary_optimizer", "embedding_size", "pairs"),
-)
-"""Settings that the pretraining run does not have."""
+SIMILARITY_SETTINGS = ("temperature", "scale", "metric_discount", "anchors", "candidates", "embedding_size", "pairs")
+"""Settings of the policy similarity loss."""
+AUXILIARY_SETTINGS = ("coefficient", "auxiliary_frequency", "auxiliary_optimizer")
+"""Settings of any auxiliary loss."""
+
+
+def unused_settings(method: str) -> tuple[str, ...]:
+    """Returns the settings that do nothing in a method: those of losses that it does not have."""
+    if method.endswith(SIMILARITY):
+        return ()
+    return SIMILARITY_SETTINGS if METHODS[method].get("auxiliary") else SIMILARITY_SETTINGS + AUXILIARY_SETTINGS
 
 
 @dataclass(frozen=True)
@@ -146,6 +154,12 @@ class DistractingConfig(Config):
         super().__post_init__()
         check_task(self.task)
         find_variant(self.variant)
+        episode = EPISODE_STEPS // self.action_repeat + 2
+        if self.settings.buffer_size < episode:
+            raise UserError(
+                f"buffer_size must be at least {episode}, the decisions of an episode of {self.task}, got "
+                f"{self.settings.buffer_size}"
+            )
 
     @property
     def where(self) -> str:
@@ -183,6 +197,8 @@ class DistractingConfig(Config):
 
     def pretraining(self) -> DistractingConfig:
         """Returns the run whose policy this one needs: the method without PSEs, same seed, from random weights."""
-        changes = {name: value for name, value in self.changes.items() if name not in AUXILIARY_SETTINGS}
-        plain = replace(self, method=self.method.removesuffix(SIMILARITY), init="random")
+        method = self.method.removesuffix(SIMILARITY)
+        unused = unused_settings(method)
+        changes = {name: value for name, value in self.changes.items() if name not in unused}
+        plain = replace(self, method=method, init="random")
         return replace(plain, **plain.method_settings()).override(changes)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pisces.errors import unknown_name
-from pisces.experiments.distracting.config import AUXILIARY_SETTINGS, METHODS, SIMILARITY, DistractingConfig
+from pisces.experiments.distracting.config import METHODS, SIMILARITY, DistractingConfig, unused_settings
 from pisces.experiments.distracting.paper import DISTRACTING
 from pisces.experiments.experiment import Evaluation, Experiment, PageSection, Story, spread
 from pisces.experiments.published import Published
@@ -39,7 +39,7 @@ class Distracting(Experiment[DistractingConfig]):
     defaults = {  # noqa: RUF012 (never changed)
         "train": {"method": "drq+pse"},
         "sweep": {"methods": "drq,drq+pse", "tasks": "cartpole-swingup"},
-        "tune": {"method": "drq+pse", "seeds": "1000", "trials": 9, "sampler": "grid"},
+        "tune": {"method": "drq+pse", "seeds": "1000", "trials": 18, "sampler": "grid"},
     }
     # A search does not read episodes on test videos, and at least one is played.
     tuning_changes = {"evaluation_episodes": 1, "final_episodes": 1}  # noqa: RUF012 (never changed)
@@ -71,12 +71,12 @@ class Distracting(Experiment[DistractingConfig]):
     ) -> list[DistractingConfig]:
         """Returns all combinations, seed by seed, within a seed those first that others need.
 
-        Settings of the policy similarity loss leave methods without it as they are.
+        Settings of losses that a method does not have leave it as it is.
         """
         configs: list[DistractingConfig] = []
         for method in methods:
-            foreign = () if method.endswith(SIMILARITY) else AUXILIARY_SETTINGS
-            own = {name: value for name, value in changes.items() if name not in foreign}
+            unused = unused_settings(method) if method in METHODS else ()
+            own = {name: value for name, value in changes.items() if name not in unused}
             configs += super().sweep_configs([method], seeds, preset, axes, own, **options)
         place = {seed: index for index, seed in enumerate(seeds)}
         return sorted(configs, key=lambda config: (place[config.seed], config.needs_pretraining))

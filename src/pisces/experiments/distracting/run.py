@@ -15,7 +15,7 @@ from torch import Tensor
 from pisces.agents.checkpoint import tensors_below
 from pisces.agents.drq.replay import Replay
 from pisces.experiments.distracting.alignment import alignment
-from pisces.experiments.distracting.config import DistractingConfig
+from pisces.experiments.distracting.config import EPISODE_STEPS, DistractingConfig
 from pisces.experiments.distracting.data import (
     DRAW,
     EPISODE,
@@ -35,7 +35,6 @@ from pisces.runs.store import PAIRS_UNPACKED, REPLAY, RunFolder
 
 CHECKPOINT_SECONDS = 120.0
 PAIRS = "pairs"
-EPISODE_STEPS = 1000
 ON_POLICY_BATCHES = 50
 """A pretrained agent collects this many batches of decisions before its first update."""
 BEST = "best."

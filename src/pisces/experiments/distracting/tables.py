@@ -175,6 +175,6 @@ def alignment_markdown(runs: Iterable[StoredRun]) -> str:
         )  # fmt: skip
     header = [
         *("preset", "initialization", "method", "task", "seeds", "return of the pairs' policy"),
-        *("loss, first → last tenth of training", "same state found (%)", "actions differ by"),
+        *("loss, first → last evaluation interval", "same state found (%)", "actions differ by"),
     ]
     return markdown(header, [list(map(escape_markdown, row)) for row in rows]) if rows else NO_RUNS

@@ -148,9 +148,14 @@ def ensure(root: Path, seed: int, settings: ReptileSettings) -> Mapping[str, Any
     return row
 
 
+def _is_usual(row: Mapping[str, Any]) -> bool:
+    settings = row["settings"]
+    return bool(settings == asdict(ReptileSettings(settings["learning_rate"])))
+
+
 def chosen_rate(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """The learning rate with the most validation tasks solved by the tuning seed."""
-    tuning = [row for row in rows if row["seed"] == TUNING_SEED]
+    """The learning rate with the most validation tasks solved by the tuning seed, other settings as usual."""
+    tuning = [row for row in rows if row["seed"] == TUNING_SEED and _is_usual(row)]
     best = max(tuning, key=lambda row: row["validation_solved_percent"], default=None)
     return float(best["settings"]["learning_rate"]) if best else None
 
@@ -160,6 +165,7 @@ def meta_values(root: Path, name: str) -> tuple[float, ...]:
     rows = read_rows(root)
     rate = chosen_rate(rows)
     own = [row for row in rows if row["settings"]["learning_rate"] == rate and row["seed"] != TUNING_SEED]
+    own = [row for row in own if _is_usual(row)]
     return tuple(float(row[name]) for row in own)
 
 

@@ -51,10 +51,11 @@ def test_files_of_two_folders_are_two_agents(folders, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["left"], "got 1 folders"),
-        (["left", "<right>", "empty"], "got 3 folders"),
+        (["left"], "got 1 different folders"),
+        (["left", "<right>", "empty"], "got 3 different folders"),
         (["left", "empty"], "empty', got none"),
-        (["left/0.npz", "left/1.npz", "left/2.npz"], "got 1 folders"),
+        (["left/0.npz"], "got one file"),
+        (["left/0.npz", "left/1.npz", "left/2.npz"], "got 1 different folders"),
         (["left/0.npz", "left/1.npz", "--threshold", "1"], "--threshold is for the episodes of two agents"),
         (["left", "<right>", "--ties", "uniform"], "which are for MDPs"),
         (["left", "<right>", "--tolerance", "0.1"], "which are for MDPs"),

@@ -1,7 +1,11 @@
+import os
+import shutil
+
 import numpy as np
 import pytest
 from random_mdps import random_mdp
 
+from pisces.cli import main
 from pisces.cli.metric_files import MDP_METRICS, ErrorBar, compare_files, compare_mdps, is_mdp_file
 from pisces.errors import UserError
 from pisces.metrics import FiniteMDP, sequence_metric, trajectory_metric
@@ -33,6 +37,30 @@ def test_mdp_files_are_told_from_others(tmp_path):
     (tmp_path / "text.npz").write_text("no archive")
     names = ("mdp.npz", "trajectory.npz", "text.npz", "missing.npz")
     assert [is_mdp_file(tmp_path / name) for name in names] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("name", ["run_$1_$2.npz", "$\\frac$.npz", b"\xff\xfe.npz"])
+def test_names_of_files_are_shown_as_they_are(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Trajectory(np.ones((3, 1)), actions=np.array([0, 1, 0])).save(tmp_path / "x.npz")
+    path = os.fsdecode(name)
+    (tmp_path / "x.npz").rename(tmp_path / path)
+    assert main(["metric", path, path, "--out", "out"]) == 0
+    assert (tmp_path / "out" / "heat_map.png").exists()
+    other = tmp_path / os.fsdecode(name).removesuffix(".npz")
+    folders = [other, tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+        shutil.copy(path, folder)
+    assert main(["metric", *map(str, folders), "--out", "agents"]) == 0
+
+
+def test_a_missing_file_is_named(tmp_path, capsys):
+    random_mdp(np.random.default_rng(0), 3).save(tmp_path / "mdp.npz")
+    assert main(["metric", str(tmp_path / "mdp.npz"), str(tmp_path / "missing.npz")]) == 2
+    error = capsys.readouterr().err
+    assert "missing.npz" in error
+    assert "one of each" not in error
 
 
 def test_the_progress_bar_counts_orders_of_magnitude():

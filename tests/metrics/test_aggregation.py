@@ -13,6 +13,7 @@ from pisces.metrics import (
     optimal_policy,
     policy_iteration,
     policy_values,
+    quotient_mdp,
 )
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -49,6 +50,43 @@ def refined(mdp):
 
 def same_partition(first, second):
     return len({*zip(first, second, strict=True)}) == len({*first}) == len({*second})
+
+
+def sampled_mdp():
+    """Three states whose action 1 was sampled in the last one only; all rewards are negative, unseen ones 0."""
+    states, actions, following = [0, 0, 1, 1, 2, 2], [0, 0, 0, 0, 0, 1], [1, 1, 2, 2, 2, 2]
+    rewards = [-1, -1, -1, -1, -1, -5]
+    return FiniteMDP.from_samples(states, actions, rewards, following, shape=(3, 2), unseen="self-loop")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("options", [{"epsilon": 0}, {"epsilon": 0.1}, {"epsilon": 100.0}, {"n_clusters": 2}])
+def test_classes_of_an_estimated_mdp_use_sampled_actions_only(metric, options):
+    mdp = sampled_mdp()
+    found = StateAggregation(metric, discount=0.9, **options).fit(mdp)
+    policy = found.lift_policy()
+    assert mdp.available[policy > 0].all()
+    losses = policy_iteration(mdp, 0.9).values - policy_values(mdp, policy, 0.9)
+    assert losses.max() <= found.value_loss_bound_ + 1e-9
+
+
+def test_fewer_clusters_than_sets_of_sampled_actions_are_refused():
+    with pytest.raises(UserError, match="n_clusters must be at least 2, the number of sets of sampled actions, got 1"):
+        StateAggregation(discount=0.9, n_clusters=1).fit(sampled_mdp())
+
+
+@pytest.mark.parametrize(
+    ("labels", "representatives", "words"),
+    [
+        ([0, 0, 5], [0], "expected 3 labels from 0 to 0, got"),
+        ([0, 0], [0], "expected 3 labels"),
+        ([0, 0, 0], [99], "expected 1 representatives from 0 to 2"),
+        ([0, 0, 0], [-1], "expected 1 representatives from 0 to 2"),
+    ],
+)
+def test_wrong_classes_are_explained(labels, representatives, words):
+    with pytest.raises(UserError, match=words):
+        quotient_mdp(sampled_mdp(), labels, representatives)
 
 
 @given(SEEDS)

@@ -89,6 +89,18 @@ def test_gaussian_policies_cost_their_wasserstein_distance():
     assert behavior_cost(x, y)[0, 0] - 1.0 == pytest.approx(sampled, rel=0.01)
 
 
+@pytest.mark.parametrize("types", [(np.float32, np.float64), (np.int32, np.int64), (np.uint8, np.float32)])
+def test_states_are_the_same_in_every_type_of_numbers(types):
+    values = np.array([[0, 1], [2, 3]])
+    agents = [[Trajectory(values.astype(kind), actions=np.array([0, 1]))] for kind in types]
+    found = compare_behavior(*agents, discount=0.9)
+    assert found.states_a.visited.all()
+    zero = [[Trajectory(np.array([[value], [1.0]]), actions=np.array([0, 1]))] for value in (0.0, -0.0)]
+    assert compare_behavior(*zero, discount=0.9).states_a.visited.all()
+    large = [[Trajectory(np.array([[2**53 + k], [0]]), actions=np.array([0, 1]))] for k in (0, 1)]
+    assert compare_behavior(*large, discount=0.9).states_a.visited.tolist() == [False, True]
+
+
 def test_the_key_tells_states_apart():
     a = Trajectory(np.array([[0.1], [1.2]]), actions=np.array([0, 1]))
     b = Trajectory(np.array([[0.4], [2.2]]), actions=np.array([0, 1]))

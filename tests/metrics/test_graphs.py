@@ -123,6 +123,17 @@ def test_bad_input(graph, options, words):
         chain_metric(graph, discount=0.9, **options)
 
 
+def test_labels_of_two_chains_are_compared_as_what_they_are():
+    def distance(x, y):
+        return chain_metric(np.eye(2), np.eye(2), labels=(x, y), discount=0.5).distance
+
+    np.testing.assert_allclose(distance([0.5, 0.25], [0, 1]), [[1.0, 1.0], [0.5, 1.5]])
+    np.testing.assert_array_equal(distance([1, "1"], ["1", 2]), [[2, 2], [0, 2]])
+    np.testing.assert_array_equal(distance([(1,), (1, 2)], [(1, 2), (1,)]), [[2, 0], [0, 2]])
+    with pytest.raises(UserError, match="numbers in both chains or in none"):
+        distance([0.5, 1.0], ["a", "b"])
+
+
 def test_two_chains_need_two_lists_of_labels():
     with pytest.raises(UserError, match="must be a pair"):
         chain_metric(np.eye(2), np.eye(2), labels=[0, 1], discount=0.9)

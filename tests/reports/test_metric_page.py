@@ -51,6 +51,15 @@ def test_observations_that_are_images_become_frames(shape, shown):
         assert (images.min(), images.max()) == (0, 255)
 
 
+def test_of_four_stacked_gray_frames_the_newest_is_shown():
+    frames = np.arange(100, 140, 10, dtype=np.uint8)
+    for shape, axis in (((2, 16, 16, 4), 3), ((2, 4, 16, 16), 1)):
+        stacked = np.moveaxis(np.broadcast_to(frames, (2, 16, 16, 4)), 3, axis).reshape(shape)
+        assert (frame_images(stacked) == 130).all()
+    colors = np.array([10, 20, 30, 255], dtype=np.uint8)
+    assert (frame_images(np.broadcast_to(colors, (2, 16, 16, 4))) == colors[:3]).all()
+
+
 def test_a_sprite_holds_every_frame():
     frames = np.random.default_rng(2).integers(0, 256, (7, 9, 11, 3), dtype=np.uint8)
     data = packed(np.ones((7, 2)), Side("a", frames), Side("b", np.arange(4.0).reshape(2, 2)))

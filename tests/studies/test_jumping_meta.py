@@ -45,6 +45,15 @@ def row(seed, rate, percent):
     return {"seed": seed, "settings": {**vars(ReptileSettings(rate))}, **values}
 
 
+def test_trials_of_another_length_are_not_counted(tmp_path):
+    rows = [row(1000, 1e-3, 30.0), row(0, 1e-3, 40.0), row(0, 1e-3, 0.0), row(1000, 1e-2, 99.0)]
+    for short in rows[2:]:
+        short["settings"]["iterations"] = 10
+    (tmp_path / "jumping").mkdir()
+    (tmp_path / "jumping" / jumping_meta.FILE).write_text(json.dumps(rows))
+    assert jumping_meta.meta_values(tmp_path, "test_solved_percent") == (40.0,)
+
+
 def test_runs_are_stored_once_and_validation_tasks_choose(tmp_path, monkeypatch):
     assert "Not run yet" in meta_table(tmp_path)
     calls = []

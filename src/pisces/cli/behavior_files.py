@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pisces.cli.metric_files import make_output_folder, trajectory_cost
 from pisces.errors import UserError
+from pisces.files import printable
 from pisces.metrics import BehaviorComparison, compare_behavior
 from pisces.metrics.sequence import Last
 from pisces.reports.behavior_page import Agent, behavior_page, states_table
@@ -28,7 +29,8 @@ def agent_files(paths: Sequence[Path]) -> tuple[list[Path], list[Path]] | None:
         else:
             folders.setdefault(path.parent, []).append(path)
     if len(folders) != 2:
-        raise UserError(f"expected two files, two folders, or the files of two folders, got {len(folders)} folders")
+        got = "one file" if len(paths) == 1 and not paths[0].is_dir() else f"{len(folders)} different folders"
+        raise UserError(f"expected two files, two folders, or the files of two folders, got {got}")
     empty = [str(folder) for folder, files in folders.items() if not files]
     if empty:
         raise UserError(f"expected trajectories (npz) in {empty[0]!r}, got none")
@@ -52,11 +54,11 @@ def write_comparison(found: BehaviorComparison, files: tuple[list[Path], list[Pa
     names = [part[0].parent.name or "." for part in files]
     if names[0] == names[1]:
         names = [str(part[0].parent) for part in files]
-    agents = (
-        Agent(names[0], [path.stem for path in files[0]], found.states_a),
-        Agent(names[1], [path.stem for path in files[1]], found.states_b),
+    sides = zip(names, files, (found.states_a, found.states_b), strict=True)
+    first, second = (
+        Agent(printable(name), [printable(path.stem) for path in part], states) for name, part, states in sides
     )
     paths = [out / "behavior.html", out / "states.csv"]
-    paths[0].write_text(behavior_page(found, agents), encoding="utf-8")
-    paths[1].write_text(states_table(agents), encoding="utf-8")
+    paths[0].write_text(behavior_page(found, (first, second)), encoding="utf-8")
+    paths[1].write_text(states_table((first, second)), encoding="utf-8")
     return paths

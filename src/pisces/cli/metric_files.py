@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pisces.errors import UserError, unknown_name
-from pisces.files import replacing, write_atomically
+from pisces.files import printable, replacing, write_atomically
 from pisces.metrics import (
     FiniteMDP,
     MetricResult,
@@ -34,7 +34,7 @@ from pisces.metrics.mdp.finite_mdp import FILE_KEYS
 from pisces.metrics.sequence import Last
 from pisces.metrics.setting import Accuracy
 from pisces.metrics.trajectory import TrajectoryCost, is_discrete
-from pisces.reports.figures import heat_map
+from pisces.reports.figures import heat_map, plain_text
 from pisces.reports.metric_page import Side, metric_page
 from pisces.trajectories import Trajectory
 
@@ -78,6 +78,9 @@ class MetricReport:
 
     def write(self, out: Path, name_x: str, name_y: str) -> list[Path]:
         """Writes the distances (npz), the nearest neighbors (csv), the heat map (png) and a page to explore them."""
+        name_x, name_y = printable(name_x), printable(name_y)
+        axes = (plain_text(f"state of {name}") for name in (name_x, name_y))
+        figure = heat_map(self.distance, self.name, *axes)
         make_output_folder(out)
         paths = [out / "distance.npz", out / "nearest.csv", out / "heat_map.png", out / "metric.html"]
         bound = np.float64(self.error_bound)
@@ -85,7 +88,6 @@ class MetricReport:
             np.savez_compressed(file, distance=self.distance, nearest=self.nearest, error_bound=bound)
         rows = (f"{i},{j},{self.distance[i, j]:.9g}" for i, j in enumerate(self.nearest))
         write_atomically(paths[1], "state_x,nearest_state_y,distance\n" + "\n".join(rows) + "\n")
-        figure = heat_map(self.distance, self.name, f"state of {name_x}", f"state of {name_y}")
         with replacing(paths[2]) as file:
             figure.savefig(file, format="png", dpi=130)
         sides = (replace(self.sides[0], name=name_x), replace(self.sides[1], name=name_y))
@@ -120,6 +122,7 @@ def compare_files(
         within = found.definition is not None and found.definition.within
         return MetricReport(found.distance, metric, found.error_bound, _notes(found), within, _mdp_sides(found))
     if is_mdp_file(x) != is_mdp_file(y):
+        Trajectory.load(y if is_mdp_file(x) else x)  # a missing or damaged file is what has to be said first
         raise UserError(f"expected two trajectories or two MDPs, got one of each: {str(x)!r} and {str(y)!r}")
     if metric != "psm":
         raise UserError(

@@ -17,7 +17,7 @@ from pisces.metrics.exact.problem import MetricResult
 from pisces.metrics.exact.reduction import reduce_chain
 from pisces.metrics.mdp.bellman import solve_bellman
 from pisces.metrics.mdp.finite_mdp import FiniteMDP, check_mdp
-from pisces.metrics.mdp.planning import Plan, discounted_sums, policy_iteration
+from pisces.metrics.mdp.planning import Plan, discounted_sums, policy_iteration, restricted_plan
 from pisces.validation import as_integers, as_reals, check_discount
 
 FloatArray = NDArray[np.float64]
@@ -93,7 +93,8 @@ class StateAggregation:
             radii = np.zeros(mdp.n_states)
         else:
             result = self._distances(mdp, plan)
-            self.representatives_, self.labels_ = _cover(result, self.epsilon, self.n_clusters)
+            apart = _available_sets(mdp)
+            self.representatives_, self.labels_ = _cover(result, apart, self.epsilon, self.n_clusters)
             reached = result.distance[np.arange(mdp.n_states), self.representatives_[self.labels_]]
             radii = np.where(
                 self.representatives_[self.labels_] == np.arange(mdp.n_states), 0, reached + result.error_bound
@@ -101,7 +102,8 @@ class StateAggregation:
         self.radius_ = float(radii.max())
         self.quotient_ = quotient_mdp(mdp, self.labels_, self.representatives_)
         if self.metric == "bisimulation":
-            self.policy_ = policy_iteration(self.quotient_, self.discount).policy
+            available = mdp.available[self.representatives_]
+            self.policy_ = restricted_plan(self.quotient_, available, self.discount).policy
         else:
             self.policy_ = plan.policy[self.representatives_]
         self.value_loss_bound_ = self._loss_bound(mdp, plan, radii)
@@ -150,6 +152,8 @@ class StateAggregation:
             chain = mdp.policy_chain(plan.policy)
             rewards = mdp.policy_rewards(plan.policy)[:, None]
             features = [rewards if self.metric == "pi-bisimulation" else plan.policy]
+        if not mdp.available.all():  # a class has one set of actions, so that its policy suits every member
+            features.append(mdp.available.astype(np.float64))
         classes = reduce_chain(chain, features).class_of
         _, first, labels = np.unique(classes, return_index=True, return_inverse=True)
         order = np.argsort(first)  # classes are numbered by their first states
@@ -170,7 +174,8 @@ class StateAggregation:
         gap = max(0.0, float(gaps.max())) + 2 * plan.error_bound
         limit = min(gap * horizon, float(plan.values.max() - mdp.rewards.min() * horizon) + plan.error_bound)
         if self.metric == "bisimulation":
-            return min(limit, self._bisimulation_loss(mdp, radii))
+            # Distances bound differences of values only if all states have the same actions.
+            return min(limit, self._bisimulation_loss(mdp, radii)) if mdp.available.all() else limit
         return min(limit, gap * horizon * min(self.radius_, 1.0)) if self.metric == "policy-similarity" else limit
 
     def _bisimulation_loss(self, mdp: FiniteMDP, radii: FloatArray) -> float:
@@ -195,8 +200,15 @@ def quotient_mdp(mdp: FiniteMDP, labels: ArrayLike, representatives: ArrayLike) 
         labels: class of every state, integers [S].
         representatives: one state of every class, integers [C].
     """
+    check_mdp("mdp", mdp)
     classes = as_integers("labels", labels, f"[{mdp.n_states}]")
     chosen = as_integers("representatives", representatives, "[C]")
+    for name, values, size, limit in (
+        ("labels", classes, mdp.n_states, len(chosen)),
+        ("representatives", chosen, len(chosen), mdp.n_states),
+    ):
+        if len(values) != size or not size or values.min() < 0 or values.max() >= limit:
+            raise UserError(f"expected {size} {name} from 0 to {limit - 1}, got {values.tolist()[:10]}")
     merge = scipy.sparse.csr_array(
         (np.ones(mdp.n_states), (np.arange(mdp.n_states), classes)), shape=(mdp.n_states, len(chosen))
     )
@@ -204,9 +216,23 @@ def quotient_mdp(mdp: FiniteMDP, labels: ArrayLike, representatives: ArrayLike) 
     return FiniteMDP(scipy.sparse.csr_array(mdp.transitions[rows] @ merge), mdp.rewards[chosen])
 
 
-def _cover(result: MetricResult, epsilon: float | None, count: int | None) -> tuple[IntArray, IntArray]:
-    """Chooses representatives, each furthest from those before, until all are near or there are enough."""
-    distance, chosen = result.distance, [0]
+def _available_sets(mdp: FiniteMDP) -> IntArray:
+    """Numbers the sets of actions that plans may use: that of every state, [S]."""
+    return np.asarray(np.unique(mdp.available, axis=0, return_inverse=True)[1], dtype=np.int64).ravel()
+
+
+def _cover(
+    result: MetricResult, apart: IntArray, epsilon: float | None, count: int | None
+) -> tuple[IntArray, IntArray]:
+    """Chooses representatives, each furthest from those before, until all are near or there are enough.
+
+    States with different values in `apart` [S] never share a class.
+    """
+    if count is not None and count <= apart.max():
+        raise UserError(
+            f"n_clusters must be at least {apart.max() + 1}, the number of sets of sampled actions, got {count}"
+        )
+    distance, chosen = np.where(apart[:, None] == apart, result.distance, np.inf), [0]
     nearest = distance[:, 0].copy()
     largest = -np.inf if epsilon is None else epsilon - result.error_bound
     limit = min(len(distance), len(distance) if count is None else int(count))

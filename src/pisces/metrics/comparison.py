@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import numbers
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Key = Callable[[NDArray[Any]], Hashable]
 """Maps an observation to what tells states apart."""
+EXACT = 2**53
+"""Smaller integers are numbers of double precision."""
 LEAST_EPISODES = 3
 """Number of episodes of each agent that an interval needs."""
 
@@ -237,13 +240,22 @@ def _drawn(count: int, rng: np.random.Generator) -> FloatArray:
 
 def _keys(episode: Trajectory, key: Key | None) -> list[Hashable]:
     if key is None:
-        return [np.asarray(observation).tobytes() for observation in episode.observations]
+        return [_content(np.asarray(observation)) for observation in episode.observations]
     try:
         found = [key(observation) for observation in episode.observations]
         set(found)
     except TypeError as error:
         raise UserError(f"key must return something hashable, e.g. a tuple: {error}") from None
     return found
+
+
+def _content(observation: NDArray[Any]) -> Hashable:
+    """Shape and digest of an observation, the same for all types of numbers that it may be recorded in."""
+    if observation.dtype.kind in "biuf":
+        numbers = observation.astype(np.float64) + 0.0  # no negative zeros
+        if observation.dtype.kind == "f" or np.abs(numbers).max(initial=0) < EXACT:
+            observation = numbers
+    return observation.shape, hashlib.blake2b(observation.tobytes()).digest()
 
 
 def _matches(

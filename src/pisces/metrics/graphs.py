@@ -48,8 +48,8 @@ def state_features(labels: Any, chains: tuple[Any, Any]) -> tuple[Cost, NDArray[
 
     Args:
         labels: the labels of both chains as a pair, those of one chain if it is compared with itself, or the name of a
-            node attribute. Floats are features that are compared by their L1 distance; any other labels cost 0 if they
-            are equal and 1 if not.
+            node attribute. Floats, and integers beside floats, are features that are compared by their L1 distance; any
+            other labels cost 0 if they are equal and 1 if not.
         chains: both chains; the second is None for the first.
     """
     first, second = chains
@@ -59,12 +59,16 @@ def state_features(labels: Any, chains: tuple[Any, Any]) -> tuple[Cost, NDArray[
         given = list(labels) if second is not None and isinstance(labels, tuple) and len(labels) == 2 else [labels]
     if second is not None and len(given) != 2:
         raise UserError("labels of two chains must be a pair (labels of P, labels of Q), or a node attribute's name")
-    arrays = [as_array("labels", one) for one in given]
-    if all(array.dtype.kind == "f" for array in arrays):
-        for array in arrays:
-            check_finite("labels", array)
-        return l1_distance, arrays[0], arrays[-1]
-    codes = _codes([one.tolist() for one in arrays])
+    arrays = [_numbers(one) for one in given]
+    kinds = {None if array is None else array.dtype.kind for array in arrays}
+    if "f" in kinds:
+        if None in kinds:
+            raise UserError("labels must be numbers in both chains or in none")
+        features = [array.astype(np.float64) for array in arrays if array is not None]
+        for feature in features:
+            check_finite("labels", feature)
+        return l1_distance, features[0], features[-1]
+    codes = _codes([_plain_list(one) for one in given])
     return total_variation, codes[0], codes[-1]
 
 
@@ -104,6 +108,20 @@ def _attribute(name: str, graph: Any) -> list[Any]:
     if missing:
         raise UserError(f"node {missing[0]!r} has no attribute {name!r}")
     return [value for _, value in graph.nodes(data=name)]
+
+
+def _numbers(labels: Any) -> NDArray[Any] | None:
+    """Labels as an array, or None if they are not all numbers of one shape."""
+    try:
+        array = as_array("labels", labels)
+    except UserError:
+        return None
+    return array if array.dtype.kind in "iuf" else None
+
+
+def _plain_list(labels: Any) -> Any:
+    """Labels as Python objects; an array would turn numbers beside strings into strings."""
+    return labels.tolist() if isinstance(labels, np.ndarray) else list(labels) if np.iterable(labels) else labels
 
 
 def _codes(labels: list[Any]) -> list[NDArray[np.int64]]:

@@ -59,7 +59,8 @@ def _policies(trajectory: Trajectory, other: Trajectory) -> NDArray[Any] | None:
         return None
     width = other.policies.shape[1]
     if actions.min() < 0 or actions.max() >= width:
-        raise UserError(f"expected actions 0 to {width - 1} beside policies of {width} actions, got {actions.max()}")
+        given = f"{actions.min()} to {actions.max()}"
+        raise UserError(f"expected actions 0 to {width - 1} beside policies of {width} actions, got {given}")
     return np.asarray(np.eye(width)[actions.astype(np.int64)])
 
 

@@ -19,11 +19,11 @@ def frame_images(observations: NDArray[Any]) -> NDArray[np.uint8] | None:
     if observations.ndim not in (3, 4) or observations.dtype.kind not in "uif":
         return None
     images = observations[..., None] if observations.ndim == 3 else observations
-    if images.shape[3] > 4 and images.shape[1] <= 16:
+    if (images.shape[3] > 4 and images.shape[1] <= 16) or (images.shape[1] == 4 < SMALLEST_FRAME <= images.shape[3]):
         images = np.moveaxis(images, 1, 3)
     if min(images.shape[1:3]) < SMALLEST_FRAME or images.shape[3] > 16:
         return None
-    images = images[..., :3] if images.shape[3] in (3, 4) else images[..., -1:]
+    images = images[..., :3] if images.shape[3] == 3 or _has_alpha(images) else images[..., -1:]
     stride = -(-max(images.shape[1:3]) // LARGEST_FRAME)
     images = np.repeat(images[:, ::stride, ::stride], 3 // images.shape[3], axis=3)
     if images.dtype == np.uint8 and images.max(initial=0) > 16:
@@ -31,6 +31,11 @@ def frame_images(observations: NDArray[Any]) -> NDArray[np.uint8] | None:
     values = np.nan_to_num(images.astype(np.float64))
     low, high = values.min(initial=0.0), values.max(initial=0.0)
     return np.asarray(np.rint(255 * (values - low) / (high - low or 1.0)), dtype=np.uint8)
+
+
+def _has_alpha(images: NDArray[Any]) -> bool:
+    """Whether the last of four channels is opaque everywhere; else they are four stacked gray frames."""
+    return images.shape[3] == 4 and bool((images[..., 3] == (1.0 if images.dtype.kind == "f" else 255)).all())
 
 
 def packed_frames(frames: NDArray[np.uint8]) -> dict[str, Any]:

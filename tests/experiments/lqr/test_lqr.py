@@ -180,7 +180,7 @@ def test_a_stopped_cell_goes_on_with_the_missing_seeds(tmp_path, monkeypatch):
 
 
 def test_cells_side_by_side_equal_single_ones_and_are_not_run_twice(tmp_path):
-    configs = LQR().sweep_configs(["ipo", "psm"], [0, 1], "smoke", {"distractors": [60]}, {})
+    configs = LQR().sweep_configs(["ipo", "psm"], [0, 1], "smoke", {"distractors": [60, 60]}, {})
     jobs = [Job(LQR(), config) for config in configs]
     assert sorted(sweep(jobs, tmp_path / "cells", workers=2).done) == [0, 1]
     paths = sorted((tmp_path / "cells").rglob("result.json"))

@@ -137,7 +137,8 @@ def test_progress_is_reported_and_can_interrupt():
         ({"policy_y": np.array([0, 1, 2, 0])}, "actions 0 to 1"),
         ({"cost": lambda x, y: np.zeros((1, 1))}, "cost of shape"),
         ({"cost": lambda x, y: np.full((len(x), len(y)), np.nan)}, "finite costs"),
-        ({"pairs": [[0, 4]]}, "states below"),
+        ({"pairs": [[0, 4]]}, r"states below 4 and 4, got \[0, 4\] to \[0, 4\]"),
+        ({"pairs": [[-1, 0], [2, 2]]}, r"got \[-1, 0\] to \[2, 2\]"),
         ({"pairs": [0, 1]}, r"\[k, 2\]"),
         ({"threads": 0}, "at least 1 thread"),
     ],
@@ -148,6 +149,12 @@ def test_bad_input(options, words):
     given_options = {"discount": 0.9, "policy_y": random_policy(rng, other)} | options
     with pytest.raises(UserError, match=words):
         policy_similarity_metric(mdp, other, policy_x=random_policy(rng, mdp), **given_options)
+
+
+def test_no_requested_pairs():
+    mdp = random_mdp(np.random.default_rng(7), 4)
+    for pairs in ([], np.zeros((0, 2), int)):
+        assert policy_similarity_metric(mdp, discount=0.9, pairs=pairs).distance.shape == (0,)
 
 
 def test_bisimulation_needs_the_same_actions():

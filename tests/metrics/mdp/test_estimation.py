@@ -56,7 +56,7 @@ def test_unseen_pairs_are_refused_or_marked_and_no_plan_uses_them():
         np.testing.assert_array_equal(mdp.unseen, [[False, True], [False, False]])
         np.testing.assert_array_equal(optimal_policy(mdp, 0.9), [[1, 0], [1, 0]])
         assert mdp.transition_radii(0.95)[0, 1] == 1
-        assert mdp.reward_radii(0.95)[0, 1] == 1  # the range of rewards
+        assert mdp.reward_radii(0.95)[0, 1] == 2  # the true reward is between -2 and -1, the estimate is 0
     empty = FiniteMDP.from_samples([], [], [], [], shape=(2, 1), unseen="self-loop")
     assert empty.unseen.all()
     assert policy_similarity_metric(empty, discount=0.5).distance.max() == 0
@@ -159,6 +159,23 @@ def test_a_thousand_samples_of_thirty_states():
         assert boot.error.max() >= boot.largest_error * 0.5
         hits += error.max() <= boot.largest_error
     assert hits >= 4
+
+
+def test_rewards_without_samples_may_be_anywhere_in_their_range():
+    samples = ([0, 1, 1], [0, 0, 1], [5.5, 5.5, 5.5], [0, 1, 1])
+    found = FiniteMDP.from_samples(*samples, shape=(2, 2), unseen="self-loop", reward_range=(5.0, 6.0))
+    result = bisimulation_metric(found, discount=0.0)
+    # All rewards may be 5.5, and the states the same.
+    assert result.distance[0, 1] <= result.sampling.bounds()[0, 1] + result.error_bound
+
+
+def test_the_bootstrap_within_one_mdp_takes_one_policy():
+    rng = np.random.default_rng(4)
+    found, policy = estimate(rng, random_mdp(rng, 3), 20), np.array([1, 0, 1])
+    boot = bootstrap_metric(policy_similarity_metric, found, discount=0.5, policy_x=policy, resamples=2)
+    expected = policy_similarity_metric(found, discount=0.5, policy_x=policy)
+    np.testing.assert_array_equal(boot.result.distance, expected.distance)
+    np.testing.assert_array_equal(boot.error.diagonal(), 0)
 
 
 def test_the_bootstrap_repeats_itself_and_keeps_policies():

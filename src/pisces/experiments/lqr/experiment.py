@@ -78,7 +78,7 @@ class LQR(Experiment[LQRConfig]):
             )
             for size, method, (seed, count) in itertools.product(axes["distractors"], methods, starts)
         ]
-        return sorted(configs, key=lambda config: -config.distractors)
+        return sorted(dict.fromkeys(configs), key=lambda config: -config.distractors)
 
     def run(self, config: LQRConfig, folder: RunFolder, listeners: Sequence[Listener], device: str) -> None:
         """Trains the seeds that are missing."""

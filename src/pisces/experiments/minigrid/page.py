@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pisces.experiments.experiment import PageSection
+from pisces.experiments.minigrid.tables import has_usual_settings
 from pisces.experiments.minigrid.tasks import Task, make_renderer
 from pisces.reports.frames import packed_frames
 from pisces.reports.results import StoredRun
@@ -33,7 +34,7 @@ def page_section(runs: Sequence[StoredRun]) -> PageSection:
 
 def _is_recorded(run: StoredRun) -> bool:
     episodes = run.result.get("episodes")
-    return isinstance(episodes, dict) and bool(episodes["tasks"]) and not run.config.changes
+    return isinstance(episodes, dict) and bool(episodes["tasks"]) and has_usual_settings(run)
 
 
 def _place(runs: Sequence[StoredRun]) -> dict[str, Any]:

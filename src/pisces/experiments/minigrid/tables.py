@@ -91,7 +91,9 @@ def agreement_table(runs: Iterable[StoredRun], counted: Counted = has_usual_sett
         own = [run for run in found.get((method, column), {}).values() if AGREEMENT[0] in run]
         if own:
             shares = [tuple(float(run[name]) for run in own) for name in AGREEMENT]
-            cells = [Cell(values, compared=False, digits=2, limits=(-1.0, 1.0)) for values in shares]
+            limits = ((-1.0, 1.0), (0.0, 1.0))
+            pairs = zip(shares, limits, strict=True)
+            cells = [Cell(values, compared=False, digits=2, limits=limit) for values, limit in pairs]
             solved = Cell(tuple(float(run[MEASURE]) for run in own), compared=False)
             rows.append((f"`{method}`, {column}", *cells, solved))
     header = ("method, levels, shift", "rank correlation", "neighbor agreement", "unseen tasks solved (%)")

@@ -69,6 +69,8 @@ def bootstrap_metric(
     mdps = (check_mdp("mdp_x", mdp_x), mdp_x if mdp_y is None else check_mdp("mdp_y", mdp_y))
     if not any(isinstance(mdp, EstimatedMDP) for mdp in mdps):
         raise UserError("bootstrap_metric needs an MDP from FiniteMDP.from_samples, which keeps its counts")
+    if mdp_y is None and "policy_x" in arguments:
+        arguments.setdefault("policy_y", arguments["policy_x"])  # as the metrics do within one MDP
     rng = as_generator(seed)
     result = metric(*mdps, **arguments)
     if result.definition is not None and result.definition.policies is not None:

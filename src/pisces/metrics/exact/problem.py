@@ -165,8 +165,11 @@ def is_symmetric(tables: Sequence[FloatArray]) -> bool:
 
 def _check_pairs(requested: ArrayLike, shape: tuple[int, int]) -> IntArray:
     pairs = np.asarray(requested)
+    if pairs.size == 0:
+        pairs = np.zeros((0, 2), dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
         raise UserError(f"expected pairs of states as integers [k, 2], got {pairs.dtype} {list(pairs.shape)}")
     if pairs.size and (pairs.min() < 0 or (pairs.max(axis=0) >= shape).any()):
-        raise UserError(f"expected states below {shape[0]} and {shape[1]}, got {pairs.max(axis=0)}")
+        low, high = pairs.min(axis=0).tolist(), pairs.max(axis=0).tolist()
+        raise UserError(f"expected states below {shape[0]} and {shape[1]}, got {low} to {high}")
     return pairs.astype(np.int64)

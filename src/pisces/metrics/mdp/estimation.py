@@ -122,11 +122,16 @@ class EstimatedMDP(FiniteMDP):
         return np.where(self.terminal[:, None], 0.0, np.where(self.unseen, 1.0, np.minimum(radii, 1.0)))
 
     def reward_radii(self, confidence: float) -> FloatArray:
-        """Bounds on the error of the expected rewards, [S, A], that all hold at once (Hoeffding's inequality)."""
-        n, width = np.maximum(self.counts, 1), self.reward_range[1] - self.reward_range[0]
+        """Bounds on the error of the expected rewards, [S, A], that all hold at once (Hoeffding's inequality).
+
+        Rewards without samples are taken as 0, which may lie outside the range.
+        """
+        low, high = self.reward_range
+        n, width = np.maximum(self.counts, 1), high - low
         level = np.log(2 * self.counts.size * n * (n + 1) / (1 - confidence))
-        radii = np.where(self.unseen, 1.0, np.minimum(np.sqrt(level / (2 * n)), 1.0))
-        return np.asarray(width * np.where(self.terminal[:, None], 0.0, radii))
+        radii = width * np.minimum(np.sqrt(level / (2 * n)), 1.0)
+        radii = np.where(self.unseen, max(abs(low), abs(high)), radii)
+        return np.asarray(np.where(self.terminal[:, None], 0.0, radii))
 
     def _bias(self) -> FloatArray:
         # Total variation between the smoothed rows and the shares of the counts.

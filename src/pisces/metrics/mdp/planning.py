@@ -71,9 +71,14 @@ def policy_iteration(mdp: FiniteMDP, discount: float) -> Plan:
         mdp: the MDP.
         discount: in [0, 1).
     """
-    check_discount(discount)
     check_mdp("mdp", mdp)
-    rewards = np.where(mdp.available, mdp.rewards, -np.inf)
+    return restricted_plan(mdp, mdp.available, discount)
+
+
+def restricted_plan(mdp: FiniteMDP, available: NDArray[np.bool_], discount: float) -> Plan:
+    """`policy_iteration` among the available actions [S, A], of which every state has one."""
+    check_discount(discount)
+    rewards = np.where(available, mdp.rewards, -np.inf)
     found = optimal_action_values(mdp.transitions, rewards, float(discount))
     return Plan(found.values.max(axis=1), found.values, found.errors, found.optimal)
 

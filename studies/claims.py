@@ -154,7 +154,7 @@ def lqr_rows(runs: Runs) -> list[list[str]]:
     found = "not run" if not own or not other else "confirmed" if max(own) < min(other) else "not confirmed"
     evidence = (
         f"largest error with aggregation {max(own):.2g} (n={len(own)}), smallest without {min(other):.3g}"
-        if own
+        if own and other
         else "no runs"
     )
     first = [

@@ -1,4 +1,4 @@
-"""One run at the paper's size, as long as a core takes in 90 minutes: ``python studies/distracting_paper_size.py``.
+"""One run at the paper's size, limited to about 90 minutes on one core: ``python studies/distracting_paper_size.py``.
 
 It shows that the preset `paper` works, and what an update costs; far more steps need a GPU. The paper's learning
 curves are a figure without numbers, so the table ends with its result after 500,000 steps.

@@ -154,18 +154,17 @@ def _is_usual(row: Mapping[str, Any]) -> bool:
 
 
 def chosen_rate(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """The learning rate with the most validation tasks solved by the tuning seed, other settings as usual."""
-    tuning = [row for row in rows if row["seed"] == TUNING_SEED and _is_usual(row)]
+    """The learning rate with the most validation tasks solved by the tuning seed."""
+    tuning = [row for row in rows if row["seed"] == TUNING_SEED]
     best = max(tuning, key=lambda row: row["validation_solved_percent"], default=None)
     return float(best["settings"]["learning_rate"]) if best else None
 
 
 def meta_values(root: Path, name: str) -> tuple[float, ...]:
     """A value of the reported seeds, with the learning rate that was chosen."""
-    rows = read_rows(root)
+    rows = [row for row in read_rows(root) if _is_usual(row)]  # no trials of another length
     rate = chosen_rate(rows)
     own = [row for row in rows if row["settings"]["learning_rate"] == rate and row["seed"] != TUNING_SEED]
-    own = [row for row in own if _is_usual(row)]
     return tuple(float(row[name]) for row in own)
 
 

@@ -21,6 +21,7 @@ from jumping_variants import (
     RECIPE,
     Variant,
 )
+from pisces.envs.jumping.tasks import DECISIONS
 from pisces.experiments.jumping.config import JumpingConfig
 from pisces.experiments.jumping.paper import JUMPING_COLORS
 from pisces.experiments.jumping.report.tables import COLOR_SPREAD, color_table, table_1, table_2
@@ -128,8 +129,14 @@ def tasks_table(runs: Runs) -> str:
         changes = {} if count == 18 else {"training_tasks": count}
         variants = [Variant(str(count), method, changes) for method in ("randconv", "randconv+pse")]
         cells = [variant_values(runs, variant, "test_solved_percent") for variant in variants]
-        rows.append([str(count), *(Cell(values).ours() for values in cells)])
-    return markdown(["training tasks", "`randconv` (%)", "`randconv+pse` (%)"], rows)
+        rows.append([str(count), f"{_iterations(count):,}", *(Cell(values).ours() for values in cells)])
+    return markdown(["training tasks", "iterations", "`randconv` (%)", "`randconv+pse` (%)"], rows)
+
+
+def _iterations(tasks: int) -> int:
+    """Training iterations with so many tasks: an epoch is a pass over their optimal episodes."""
+    settings = JumpingConfig.make("randconv", "paper").imitation
+    return settings.epochs * (tasks * DECISIONS // settings.batch_size + 1)
 
 
 def epsilon_table(runs: Runs) -> str:

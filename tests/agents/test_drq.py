@@ -251,11 +251,12 @@ def test_reused_features_spare_the_actor_the_convolutions(monkeypatch):
 def test_the_actor_never_sees_strongly_augmented_frames(monkeypatch):
     changes = {"reuse_features": True, "actor_frequency": 1, "strong_share": 0.5, "views": 1}
     agent = make_agent(replace(SETTINGS, **changes))
-    given = []
-    update = agent._update_actor
-    monkeypatch.setattr(agent, "_update_actor", lambda b, rng, features=None: given.append(features) or update(b, rng))
+    seen = []
+    forward = agent.convolutions.forward
+    monkeypatch.setattr(agent.convolutions, "forward", lambda images: seen.append(images.clone()) or forward(images))
+    monkeypatch.setattr(agent.views, "strong", lambda images, rng: images.zero_())
     agent.update(make_batch())
-    assert given == [None]
+    assert [bool(images.any()) for images in seen] == [True, False, True]  # target, critic, actor
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def test_losses_on_transitions_train_and_resume(name, augmentation):
 
 def test_transitions_follow_episodes():
     data = data_of()
-    batch = draw_transitions(data.transitions, data.actions, 500, np.random.default_rng(0))
+    batch = draw_transitions(data.transitions, data.actions, 500, np.random.default_rng(0), torch.device("cpu"))
     last = batch.observations % 56 == 55
     assert torch.equal(batch.next_observations, torch.where(last, batch.observations, batch.observations + 1))
     assert batch.rewards[last].min() > 1

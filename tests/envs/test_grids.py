@@ -43,6 +43,11 @@ def test_fewer_training_tasks_are_a_subset():
         assert set(few.train) < set(full.train)
 
 
+def test_fewer_tasks_of_the_random_grid_are_different_ones():
+    # Seed 173 samples one task twice, at both ends of the list.
+    assert len(split_tasks("random", 173, training_tasks=2).train) == 2
+
+
 def test_unknown_grid_names_the_nearest():
     with pytest.raises(ValueError, match="did you mean 'narrow'"):
         split_tasks("narow")

@@ -70,8 +70,14 @@ def test_classes_of_an_estimated_mdp_use_sampled_actions_only(metric, options):
     assert losses.max() <= found.value_loss_bound_ + 1e-9
 
 
-def test_fewer_clusters_than_sets_of_sampled_actions_are_refused():
-    with pytest.raises(UserError, match="n_clusters must be at least 2, the number of sets of sampled actions, got 1"):
+def test_policy_similarity_merges_states_whose_chosen_action_was_sampled():
+    found = StateAggregation("policy-similarity", epsilon=0, discount=0.9).fit(sampled_mdp())
+    assert found.labels_.tolist() == [0, 0, 0]
+    assert StateAggregation("policy-similarity", epsilon=0.5, discount=0.9).fit(sampled_mdp()).radius_ < 1e-3
+
+
+def test_too_few_classes_for_the_sampled_actions_are_refused():
+    with pytest.raises(UserError, match="1 classes are too few: states with different sampled actions"):
         StateAggregation(discount=0.9, n_clusters=1).fit(sampled_mdp())
 
 
@@ -82,6 +88,8 @@ def test_fewer_clusters_than_sets_of_sampled_actions_are_refused():
         ([0, 0], [0], "expected 3 labels"),
         ([0, 0, 0], [99], "expected 1 representatives from 0 to 2"),
         ([0, 0, 0], [-1], "expected 1 representatives from 0 to 2"),
+        ([0, 0, 0], [], "at least one representative"),
+        ([0, 1, 1], [0, 0], "representatives must be states of their own classes"),
     ],
 )
 def test_wrong_classes_are_explained(labels, representatives, words):

@@ -91,7 +91,9 @@ def test_gaussian_policies_cost_their_wasserstein_distance():
 
 @pytest.mark.parametrize("types", [(np.float32, np.float64), (np.int32, np.int64), (np.uint8, np.float32)])
 def test_states_are_the_same_in_every_type_of_numbers(types):
-    values = np.array([[0, 1], [2, 3]])
+    values = np.array([[0.1, 1], [2, 1.7]])
+    if any(np.issubdtype(kind, np.integer) for kind in types):
+        values = values.astype(int)
     agents = [[Trajectory(values.astype(kind), actions=np.array([0, 1]))] for kind in types]
     found = compare_behavior(*agents, discount=0.9)
     assert found.states_a.visited.all()

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_mdps import earth_movers
@@ -132,6 +133,22 @@ def test_labels_of_two_chains_are_compared_as_what_they_are():
     np.testing.assert_array_equal(distance([(1,), (1, 2)], [(1, 2), (1,)]), [[2, 0], [0, 2]])
     with pytest.raises(UserError, match="numbers in both chains or in none"):
         distance([0.5, 1.0], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        torch.tensor([0, 1, 0]),
+        [np.array([0, 1]), np.array([1, 1]), np.array([0, 1])],
+        [np.array(0), np.array(1), np.array(0)],
+        [np.array(["a", "b"]), np.array(["b", "b"]), np.array(["a", "b"])],
+        np.array(["a", "b", "a"]),
+        [True, False, True],
+    ],
+)
+def test_labels_are_equal_if_their_contents_are(labels):
+    expected = 2 * np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    np.testing.assert_array_equal(chain_metric(np.eye(3), labels=labels, discount=0.5).distance, expected)
 
 
 def test_two_chains_need_two_lists_of_labels():

@@ -238,6 +238,7 @@ def test_quantized_vectors_keep_their_products():
 
 def test_principal_components_by_hand():
     vectors = np.array([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0], [2.0, 1.0, 0.0], [2.0, -1.0, 0.0]])
+    assert project(vectors[:, :1], "pca", 0, "euclidean").shape == (len(vectors), 2)
     points = project(vectors, "pca", 0, "euclidean")
     assert np.abs(points) == pytest.approx(np.array([[2, 0], [2, 0], [0, 1], [0, 1]]))
     longer = np.array([[1.0], [2.0], [3.0]])

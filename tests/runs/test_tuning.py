@@ -6,6 +6,7 @@ from fake_experiment import FAKE, FakeConfig, FakeExperiment
 
 from pisces.errors import UserError
 from pisces.runs.measure import Measure
+from pisces.runs.progress import Progress
 from pisces.runs.search_space import Choice, Range
 from pisces.runs.store import RunFolder
 from pisces.runs.study import ATTEMPTS
@@ -230,6 +231,19 @@ def test_reports_are_means_with_the_scores_of_finished_seeds(quick, tmp_path):
     assert told == [(1, 11.5), (2, 12.5), (3, 18.5), (4, 19.0)]
     # Runs that are finished report their scores only.
     assert reports_of(config, {"x": 0.5}, tmp_path) == (20.5, [(2, 15.5), (4, 20.5)])
+
+
+def test_evaluations_that_come_late_keep_their_numbers(tmp_path, monkeypatch):
+    def run(self, config, folder, listeners, device):
+        for iteration in (7, 14, 20):
+            for listener in listeners:
+                listener(Progress(iteration, 20, evaluation={"validation": iteration}))
+        folder.write_result(config, {"validation": 20})
+
+    monkeypatch.setattr(FakeExperiment, "run", run)
+    monkeypatch.setattr(FakeExperiment, "evaluations", lambda self, config: 3)
+    _, told = reports_of(config_of(seeds=(1,)), {"x": 0.0}, tmp_path)
+    assert told == [(1, 7), (2, 14), (3, 20)]
 
 
 def test_requirements_are_run_but_not_scored(quick, tmp_path):

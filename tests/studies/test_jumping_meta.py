@@ -54,6 +54,19 @@ def test_trials_of_another_length_are_not_counted(tmp_path):
     assert jumping_meta.meta_values(tmp_path, "test_solved_percent") == (40.0,)
 
 
+def test_another_length_chooses_and_stores_its_own_rate(tmp_path, monkeypatch):
+    calls = []
+
+    def run(seed, settings):
+        calls.append((seed, settings.learning_rate, settings.iterations))
+        return row(seed, settings.learning_rate, settings.learning_rate) | {"settings": {**vars(settings)}}
+
+    monkeypatch.setattr(jumping_meta, "run", run)
+    jumping_meta.main("0", iterations=10, out=tmp_path)
+    assert calls[-1] == (0, 1e-2, 10)
+    assert "Not run yet" in meta_table(tmp_path)
+
+
 def test_runs_are_stored_once_and_validation_tasks_choose(tmp_path, monkeypatch):
     assert "Not run yet" in meta_table(tmp_path)
     calls = []

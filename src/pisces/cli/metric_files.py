@@ -122,7 +122,7 @@ def compare_files(
         within = found.definition is not None and found.definition.within
         return MetricReport(found.distance, metric, found.error_bound, _notes(found), within, _mdp_sides(found))
     if is_mdp_file(x) != is_mdp_file(y):
-        Trajectory.load(y if is_mdp_file(x) else x)  # a missing or damaged file is what has to be said first
+        Trajectory.load(y if is_mdp_file(x) else x)  # a missing or damaged file is reported first
         raise UserError(f"expected two trajectories or two MDPs, got one of each: {str(x)!r} and {str(y)!r}")
     if metric != "psm":
         raise UserError(

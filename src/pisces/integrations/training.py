@@ -156,7 +156,7 @@ class TransitionTrainer(Trainer):
 
 @contextmanager
 def _without_distributions(policy: nn.Module) -> Iterator[None]:
-    """Puts aside the distributions of a policy's last pass, whose tensors belong to a graph and cannot be copied."""
+    """Temporarily removes the action distributions that a policy caches, which deepcopy cannot copy."""
     owners = [module for module in policy.modules() if hasattr(module, "action_dist")]
     kept = [owner.action_dist for owner in owners]
     for owner in owners:

@@ -43,7 +43,9 @@ class StateAggregation:
         radius_: certified bound on the distance of any state to its representative.
         quotient_: the FiniteMDP of the classes: rewards and transitions of the representatives.
         policy_: what to do in every class, [C, A]: the optimal policy of the quotient for "bisimulation", that of the
-            representatives in the whole MDP for the others.
+            representatives in the whole MDP for the others. In estimated MDPs only actions that have samples are
+            taken, so states share a class only if these suit: for "bisimulation" the same ones. The quotient itself
+            does not know which actions have samples.
         value_loss_bound_: bound on V*(s) - V(s) for every state s, where V is the value of acting by `policy_`. For
             "bisimulation" at most 2 radius / (1 - discount)^2, less if few states are far from their representatives;
             for "policy-similarity" min(radius, 1) / (1 - discount) times the largest loss of a single action;
@@ -93,8 +95,9 @@ class StateAggregation:
             radii = np.zeros(mdp.n_states)
         else:
             result = self._distances(mdp, plan)
-            apart = _available_sets(mdp)
-            self.representatives_, self.labels_ = _cover(result, apart, self.epsilon, self.n_clusters)
+            distance = np.where(self._may_join(mdp, plan), result.distance, np.inf)
+            largest = -np.inf if self.epsilon is None else self.epsilon - result.error_bound
+            self.representatives_, self.labels_ = _cover(distance, largest, self.n_clusters)
             reached = result.distance[np.arange(mdp.n_states), self.representatives_[self.labels_]]
             radii = np.where(
                 self.representatives_[self.labels_] == np.arange(mdp.n_states), 0, reached + result.error_bound
@@ -152,12 +155,20 @@ class StateAggregation:
             chain = mdp.policy_chain(plan.policy)
             rewards = mdp.policy_rewards(plan.policy)[:, None]
             features = [rewards if self.metric == "pi-bisimulation" else plan.policy]
-        if not mdp.available.all():  # a class has one set of actions, so that its policy suits every member
-            features.append(mdp.available.astype(np.float64))
+        if not mdp.available.all():
+            # What a class does must have samples in every member.
+            features.append(mdp.available.astype(np.float64) if self.metric == "bisimulation" else plan.policy)
         classes = reduce_chain(chain, features).class_of
         _, first, labels = np.unique(classes, return_index=True, return_inverse=True)
         order = np.argsort(first)  # classes are numbered by their first states
         return np.argsort(order)[labels], first[order]
+
+    def _may_join(self, mdp: FiniteMDP, plan: Plan) -> NDArray[np.bool_]:
+        """Whether a state may join the class of a representative [S, S]: what the class does has samples in it."""
+        if self.metric != "bisimulation":
+            return mdp.available[:, plan.policy.argmax(axis=1)]
+        sets = np.unique(mdp.available, axis=0, return_inverse=True)[1].ravel()
+        return np.asarray(sets[:, None] == sets)
 
     def _distances(self, mdp: FiniteMDP, plan: Plan) -> MetricResult:
         # A certified error far below epsilon wastes little of it.
@@ -203,12 +214,16 @@ def quotient_mdp(mdp: FiniteMDP, labels: ArrayLike, representatives: ArrayLike) 
     check_mdp("mdp", mdp)
     classes = as_integers("labels", labels, f"[{mdp.n_states}]")
     chosen = as_integers("representatives", representatives, "[C]")
+    if not len(chosen):
+        raise UserError("expected at least one representative, got none")
     for name, values, size, limit in (
         ("labels", classes, mdp.n_states, len(chosen)),
         ("representatives", chosen, len(chosen), mdp.n_states),
     ):
-        if len(values) != size or not size or values.min() < 0 or values.max() >= limit:
+        if len(values) != size or values.min() < 0 or values.max() >= limit:
             raise UserError(f"expected {size} {name} from 0 to {limit - 1}, got {values.tolist()[:10]}")
+    if (classes[chosen] != np.arange(len(chosen))).any():
+        raise UserError("representatives must be states of their own classes, in the order of the classes")
     merge = scipy.sparse.csr_array(
         (np.ones(mdp.n_states), (np.arange(mdp.n_states), classes)), shape=(mdp.n_states, len(chosen))
     )
@@ -216,27 +231,17 @@ def quotient_mdp(mdp: FiniteMDP, labels: ArrayLike, representatives: ArrayLike) 
     return FiniteMDP(scipy.sparse.csr_array(mdp.transitions[rows] @ merge), mdp.rewards[chosen])
 
 
-def _available_sets(mdp: FiniteMDP) -> IntArray:
-    """Numbers the sets of actions that plans may use: that of every state, [S]."""
-    return np.asarray(np.unique(mdp.available, axis=0, return_inverse=True)[1], dtype=np.int64).ravel()
-
-
-def _cover(
-    result: MetricResult, apart: IntArray, epsilon: float | None, count: int | None
-) -> tuple[IntArray, IntArray]:
+def _cover(distance: FloatArray, largest: float, count: int | None) -> tuple[IntArray, IntArray]:
     """Chooses representatives, each furthest from those before, until all are near or there are enough.
 
-    States with different values in `apart` [S] never share a class.
+    Distances are infinite where a state must not join a representative.
     """
-    if count is not None and count <= apart.max():
-        raise UserError(
-            f"n_clusters must be at least {apart.max() + 1}, the number of sets of sampled actions, got {count}"
-        )
-    distance, chosen = np.where(apart[:, None] == apart, result.distance, np.inf), [0]
+    chosen = [0]
     nearest = distance[:, 0].copy()
-    largest = -np.inf if epsilon is None else epsilon - result.error_bound
     limit = min(len(distance), len(distance) if count is None else int(count))
     while len(chosen) < limit and nearest.max() > max(largest, 0.0):
         chosen.append(int(nearest.argmax()))
         nearest = np.minimum(nearest, distance[:, chosen[-1]])
+    if not np.isfinite(nearest.max()):
+        raise UserError(f"{count} classes are too few: states with different sampled actions cannot share one")
     return np.array(chosen), np.asarray(distance[:, chosen].argmin(axis=1), dtype=np.int64)

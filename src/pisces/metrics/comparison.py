@@ -22,8 +22,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Key = Callable[[NDArray[Any]], Hashable]
 """Maps an observation to what tells states apart."""
-EXACT = 2**53
-"""Smaller integers are numbers of double precision."""
 LEAST_EPISODES = 3
 """Number of episodes of each agent that an interval needs."""
 
@@ -142,7 +140,8 @@ def compare_behavior(
 
     within_a, within_b = (_within(episodes, metric) for episodes in (episodes_a, episodes_b))
     between, near_a, near_b = _between(episodes_a, episodes_b, metric)
-    keys_a, keys_b = ([_keys(one, key) for one in episodes] for episodes in (episodes_a, episodes_b))
+    kind = _coarsest([*episodes_a, *episodes_b])
+    keys_a, keys_b = ([_keys(one, key, kind) for one in episodes] for episodes in (episodes_a, episodes_b))
     tables = (between, within_a, within_b)
     interval = None
     if min(counts) >= LEAST_EPISODES:
@@ -238,9 +237,15 @@ def _drawn(count: int, rng: np.random.Generator) -> FloatArray:
             return times.astype(np.float64)
 
 
-def _keys(episode: Trajectory, key: Key | None) -> list[Hashable]:
+def _coarsest(episodes: Sequence[Trajectory]) -> np.dtype[Any]:
+    """The least precise type of floats among the observations; double precision if there are none."""
+    kinds = {np.asarray(episode.observations).dtype for episode in episodes}
+    return min((kind for kind in kinds if kind.kind == "f"), key=lambda kind: kind.itemsize, default=np.dtype(float))
+
+
+def _keys(episode: Trajectory, key: Key | None, kind: np.dtype[Any]) -> list[Hashable]:
     if key is None:
-        return [_content(np.asarray(observation)) for observation in episode.observations]
+        return [_content(np.asarray(observation), kind) for observation in episode.observations]
     try:
         found = [key(observation) for observation in episode.observations]
         set(found)
@@ -249,11 +254,11 @@ def _keys(episode: Trajectory, key: Key | None) -> list[Hashable]:
     return found
 
 
-def _content(observation: NDArray[Any]) -> Hashable:
-    """Shape and digest of an observation, the same for all types of numbers that it may be recorded in."""
+def _content(observation: NDArray[Any], kind: np.dtype[Any]) -> Hashable:
+    """Shape and digest of an observation, whose numbers are rounded to a type of floats that holds them."""
     if observation.dtype.kind in "biuf":
-        numbers = observation.astype(np.float64) + 0.0  # no negative zeros
-        if observation.dtype.kind == "f" or np.abs(numbers).max(initial=0) < EXACT:
+        numbers = observation.astype(kind) + kind.type(0)  # no negative zeros
+        if observation.dtype.kind == "f" or np.abs(numbers).max(initial=0) < 2 ** np.finfo(kind).nmant:
             observation = numbers
     return observation.shape, hashlib.blake2b(observation.tobytes()).digest()
 

@@ -68,7 +68,7 @@ def state_features(labels: Any, chains: tuple[Any, Any]) -> tuple[Cost, NDArray[
         for feature in features:
             check_finite("labels", feature)
         return l1_distance, features[0], features[-1]
-    codes = _codes([_plain_list(one) for one in given])
+    codes = _codes([_objects(*one) for one in zip(given, arrays, strict=True)])
     return total_variation, codes[0], codes[-1]
 
 
@@ -116,12 +116,18 @@ def _numbers(labels: Any) -> NDArray[Any] | None:
         array = as_array("labels", labels)
     except UserError:
         return None
-    return array if array.dtype.kind in "iuf" else None
+    return array if array.dtype.kind in "biuf" else None
 
 
-def _plain_list(labels: Any) -> Any:
-    """Labels as Python objects; an array would turn numbers beside strings into strings."""
-    return labels.tolist() if isinstance(labels, np.ndarray) else list(labels) if np.iterable(labels) else labels
+def _objects(labels: Any, numbers: NDArray[Any] | None) -> Any:
+    """Labels as Python objects; an array of all would turn numbers beside strings into strings."""
+    if numbers is not None:
+        return numbers.tolist()
+    return [_object(one) for one in labels] if np.iterable(labels) else labels
+
+
+def _object(label: Any) -> Any:
+    return label.tolist() if hasattr(label, "tolist") else label
 
 
 def _codes(labels: list[Any]) -> list[NDArray[np.int64]]:

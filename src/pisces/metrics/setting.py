@@ -129,12 +129,17 @@ class Accuracy:
             target = max(self.relative * (largest - result.error_bound), 1e-3 * target, SMALLEST * limit)
 
 
+ROUNDING = 1e-12
+"""Relative differences below this are taken for rounding."""
+
+
 def reward_scale(mdp_x: FiniteMDP, mdp_y: FiniteMDP, cost: Cost) -> float:
     """The largest difference of two rewards (the largest reward if all are equal); 1 for a cost of one's own."""
     if cost is not reward_difference:
         return 1.0
     rewards = np.concatenate([mdp_x.rewards.ravel(), mdp_y.rewards.ravel()])
-    return float(np.ptp(rewards)) or float(np.abs(rewards).max())
+    spread, largest = float(np.ptp(rewards)), float(np.abs(rewards).max())
+    return spread if spread > ROUNDING * largest else largest
 
 
 def check_options(pairs: ArrayLike | None, threads: int | None, cost: Any) -> None:

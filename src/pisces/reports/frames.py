@@ -15,11 +15,14 @@ LARGEST_FRAME, SMALLEST_FRAME = 96, 8
 
 
 def frame_images(observations: NDArray[Any]) -> NDArray[np.uint8] | None:
-    """Returns observations as RGB images [n, h, w, 3], the newest frame of stacked ones; None if they are no images."""
+    """Returns observations as RGB images [n, h, w, 3], the newest frame of stacked ones; None if they are no images.
+
+    Four channels are RGBA if the last one is opaque everywhere, else four stacked gray frames.
+    """
     if observations.ndim not in (3, 4) or observations.dtype.kind not in "uif":
         return None
     images = observations[..., None] if observations.ndim == 3 else observations
-    if (images.shape[3] > 4 and images.shape[1] <= 16) or (images.shape[1] == 4 < SMALLEST_FRAME <= images.shape[3]):
+    if images.shape[3] > 4 and images.shape[1] <= 16:
         images = np.moveaxis(images, 1, 3)
     if min(images.shape[1:3]) < SMALLEST_FRAME or images.shape[3] > 16:
         return None
@@ -34,7 +37,7 @@ def frame_images(observations: NDArray[Any]) -> NDArray[np.uint8] | None:
 
 
 def _has_alpha(images: NDArray[Any]) -> bool:
-    """Whether the last of four channels is opaque everywhere; else they are four stacked gray frames."""
+    """Whether there are four channels, the last one opaque everywhere."""
     return images.shape[3] == 4 and bool((images[..., 3] == (1.0 if images.dtype.kind == "f" else 255)).all())
 
 

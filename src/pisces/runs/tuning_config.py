@@ -167,7 +167,7 @@ def _score_run(experiment: Tunable, config: RunConfig, runs: Path, steps: int, r
 
     def listen(progress: Progress) -> None:
         nonlocal last
-        step = math.ceil(min(progress.iteration / progress.total, 1) * steps)
+        step = round(min(progress.iteration / progress.total, 1) * steps)  # evaluations may come a little late
         if progress.evaluation is not None and step > last:
             last = step
             report(step, read(progress.evaluation))

@@ -238,7 +238,9 @@ def test_settings_of_any_auxiliary_loss_reach_the_methods_that_have_one():
 
 
 def test_a_buffer_smaller_than_an_episode_is_refused():
-    with pytest.raises(UserError, match="buffer_size must be at least 127, the decisions of an episode of cartpole"):
+    with pytest.raises(
+        UserError, match="buffer_size must be at least 127, so that an episode of cartpole-swingup fits, got 126"
+    ):
         DistractingConfig.make("drq", "cpu", changes={"buffer_size": 126})
     assert DistractingConfig.make("drq", "cpu", changes={"buffer_size": 127}).settings.buffer_size == 127
 

@@ -133,7 +133,7 @@ def test_cells_hold_only_the_methods_own_runs():
         run_of(value=2.0, preset="smoke"),
         run_of(value=3.0, colors=True),
         run_of(value=4.0, training_tasks=9),
-        run_of(value=5.0, epsilon=0.1),
+        run_of("randconv+pse", value=5.0, epsilon=0.1),
         run_of(grid="narrow", value=30.0),
     ]
     assert by_method_and_grid(runs) == {("randconv", "wide"): [40.0, 60.0], ("randconv", "narrow"): [30.0]}

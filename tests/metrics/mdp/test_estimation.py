@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -176,6 +178,17 @@ def test_the_bootstrap_within_one_mdp_takes_one_policy():
     expected = policy_similarity_metric(found, discount=0.5, policy_x=policy)
     np.testing.assert_array_equal(boot.result.distance, expected.distance)
     np.testing.assert_array_equal(boot.error.diagonal(), 0)
+    fixed = functools.partial(policy_similarity_metric, policy_x=policy)
+    np.testing.assert_array_equal(
+        bootstrap_metric(fixed, found, discount=0.5, resamples=1).result.distance, expected.distance
+    )
+
+
+def test_equal_rewards_up_to_rounding_need_no_tolerance():
+    samples = ([0] * 3 + [1] * 7, [0] * 10, [0.1] * 10, [0] * 3 + [1] * 7)
+    found = FiniteMDP.from_samples(*samples, shape=(2, 1))
+    assert found.rewards[0, 0] != found.rewards[1, 0]
+    assert pi_bisimulation_metric(found, discount=0.9).distance.max() < 1e-6
 
 
 def test_the_bootstrap_repeats_itself_and_keeps_policies():

@@ -200,7 +200,7 @@ class ImitationAgent:
     def _transition_loss(self, loss: BehavioralLoss, rng: np.random.Generator) -> Tensor:
         """A loss on sampled transitions; each set of observations has its own kernel."""
         assert self.data.transitions is not None
-        batch = draw_transitions(self.data.transitions, self.data.actions, self.settings.batch_size, rng)
+        batch = draw_transitions(self.data.transitions, self.data.actions, self.settings.batch_size, rng, self.device)
 
         def represent(network: Any, numbers: NDArray[np.int64]) -> Tensor:
             return self.encoder.represent(network, [numbers], [self._draw_kernel(rng)])

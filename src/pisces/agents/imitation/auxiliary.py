@@ -50,12 +50,17 @@ def make_auxiliary(
 
 
 def draw_transitions(
-    transitions: EpisodeTransitions, actions: NDArray[np.int64], count: int, rng: np.random.Generator
+    transitions: EpisodeTransitions,
+    actions: NDArray[np.int64],
+    count: int,
+    rng: np.random.Generator,
+    device: torch.device,
 ) -> Transitions:
-    """Samples transitions, whose observations are numbers of the training data."""
+    """Samples transitions, whose observations are numbers of the training data; these numbers stay on the CPU."""
     chosen = rng.integers(len(actions), size=count)
-    parts = (chosen, actions[chosen], transitions.rewards[chosen].astype(np.float32), transitions.following[chosen])
-    return Transitions(*(torch.from_numpy(part) for part in parts))
+    rewards = torch.from_numpy(transitions.rewards[chosen].astype(np.float32)).to(device)
+    taken = torch.from_numpy(actions[chosen]).to(device)
+    return Transitions(torch.from_numpy(chosen), taken, rewards, torch.from_numpy(transitions.following[chosen]))
 
 
 def transition_loss(

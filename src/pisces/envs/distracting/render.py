@@ -31,8 +31,8 @@ common = import_extra("dm_control.suite.common", "control")
 MAXIMUM_GEOMS = 1000
 FACES = 6
 TENDON_SLICES, TENDON_STACKS = 12, 6
-"""Detail of round shapes in models with tendons. MuJoCo draws a tendon as a chain of as many capsules as it has slices,
-each with as many sides: with its 28 slices, the string of ball_in_cup takes most of the time of a frame."""
+"""Detail of round shapes in models that draw tendons. MuJoCo draws a tendon as a chain of as many capsules as it has
+slices, each with as many sides: with its 28 slices, the string of ball_in_cup takes most of the time of a frame."""
 SKY_FILE = "./common/skybox.xml"
 SKY_IMAGE = "pisces_sky.png"
 GROUND_CLEARANCE = 0.05
@@ -102,7 +102,7 @@ class SceneRenderer:
         self._model, self._supersampling = model, supersampling
         self._size = size = size * supersampling
         model.vis.quality.offsamples, model.vis.quality.shadowsize = 0, 0
-        if model.ntendon:
+        if (model.wrap_type[model.tendon_adr] != mujoco.mjtWrap.mjWRAP_JOINT).any():  # others are not drawn
             model.vis.quality.numslices, model.vis.quality.numstacks = TENDON_SLICES, TENDON_STACKS
         model.vis.global_.offwidth = model.vis.global_.offheight = size
         self._gl = gl.make_context(BACKEND, size, size)

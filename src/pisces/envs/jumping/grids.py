@@ -48,12 +48,13 @@ def split_tasks(grid: Grid, seed: int = 0, color: Color = "white", training_task
             "random" (positions and heights drawn independently, with replacement, so tasks may repeat).
         seed: draws the random grid; the others do not depend on it.
         color: color of all tasks.
-        training_tasks: how many training tasks to keep; fewer than 18 are spread evenly over the grid's list.
+        training_tasks: how many training tasks to keep; fewer than 18 are spread evenly over the grid's list
+            without repetitions.
     """
     check_seed(seed)
     if training_tasks < 1:
         raise UserError(f"expected at least one training task, got {training_tasks}")
-    chosen = _training_cells(grid, seed)
+    chosen = list(dict.fromkeys(_training_cells(grid, seed)))
     if training_tasks < len(chosen):
         chosen = [chosen[i] for i in np.linspace(0, len(chosen) - 1, training_tasks).round().astype(int)]
     train = sorted({JumpingTask(p, h, color) for p, h in chosen})

@@ -154,10 +154,10 @@ class DistractingConfig(Config):
         super().__post_init__()
         check_task(self.task)
         find_variant(self.variant)
-        episode = EPISODE_STEPS // self.action_repeat + 2
-        if self.settings.buffer_size < episode:
+        frames = -(-EPISODE_STEPS // self.action_repeat) + 2
+        if self.settings.buffer_size < frames:
             raise UserError(
-                f"buffer_size must be at least {episode}, the decisions of an episode of {self.task}, got "
+                f"buffer_size must be at least {frames}, so that an episode of {self.task} fits, got "
                 f"{self.settings.buffer_size}"
             )
 

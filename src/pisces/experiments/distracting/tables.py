@@ -135,7 +135,7 @@ def plain_markdown(runs: Iterable[StoredRun]) -> str:
 
 
 def cost_markdown(runs: Iterable[StoredRun]) -> str:
-    """What a return costs: core-hours of a run with the runs that it needs, and the unseen return per core-hour."""
+    """Compute cost: hours of a run with the runs that it needs, and the unseen return per hour."""
     groups = by_cell(runs)
     rows = []
     for source, own in groups.items():
@@ -151,7 +151,7 @@ def cost_markdown(runs: Iterable[StoredRun]) -> str:
             total = fmean(hours)
             words = [source[1], source[2], NAMES.get(source[3], source[3]), source[4], str(len(hours))]
             rows.append([*map(escape_markdown, words), f"{total:.1f}", f"{fmean(returns) / total:.0f}"])
-    header = ["preset", "initialization", "method", "task", "seeds", "core-hours", "unseen return per core-hour"]
+    header = ["preset", "initialization", "method", "task", "seeds", "hours", "unseen return per hour"]
     return markdown(header, rows) if rows else NO_RUNS
 
 

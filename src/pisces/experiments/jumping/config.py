@@ -81,6 +81,7 @@ METHODS: Mapping[str, JumpingSettings] = {
         prefix + name: replace(base, auxiliary=name, discount=0.9, coefficient=0.1)
         for name in ("dbc", "deepmdp", "mico", "simsr", "spr", "curl")
         for prefix, base in (("", ImitationSettings(learning_rate=4e-3)), ("randconv+", _RANDCONV))
+        if (prefix, name) != ("", "curl")  # it would compare each frame with itself
     },
     # Upper bound: positives by the true distance to the obstacle, with Table 1's settings.
     "randconv+true": replace(_RANDCONV_PSE, metric="true"),
@@ -127,6 +128,16 @@ class JumpingConfig(Config):
                 raise UserError(f"{name}=rows requires --colors")
         if self.method == "bisimulation-transfer" and (self.colors or self.variations_used):
             raise UserError("bisimulation-transfer supports white obstacles and all training tasks only")
+        if self.epsilon and not self._has_policies:
+            raise UserError(f"epsilon changes nothing in {self.method}, whose loss compares no policies")
+
+    @property
+    def _has_policies(self) -> bool:
+        """Whether the auxiliary loss has a metric of policies."""
+        own = self.settings
+        if not isinstance(own, ImitationSettings) or own.auxiliary not in ("contrastive", "l2"):
+            return False
+        return own.metric in ("psm", "psm-mdp")
 
     @property
     def variations_used(self) -> bool:

@@ -66,11 +66,9 @@ def bootstrap_metric(
     if not callable(metric):
         raise UserError(f"metric must be a function, e.g. policy_similarity_metric, got {metric!r}")
     check_resampling(confidence, resamples)
-    mdps = (check_mdp("mdp_x", mdp_x), mdp_x if mdp_y is None else check_mdp("mdp_y", mdp_y))
+    mdps = (check_mdp("mdp_x", mdp_x), None if mdp_y is None else check_mdp("mdp_y", mdp_y))
     if not any(isinstance(mdp, EstimatedMDP) for mdp in mdps):
         raise UserError("bootstrap_metric needs an MDP from FiniteMDP.from_samples, which keeps its counts")
-    if mdp_y is None and "policy_x" in arguments:
-        arguments.setdefault("policy_y", arguments["policy_x"])  # as the metrics do within one MDP
     rng = as_generator(seed)
     result = metric(*mdps, **arguments)
     if result.definition is not None and result.definition.policies is not None:
@@ -78,7 +76,7 @@ def bootstrap_metric(
     moved = []
     for _ in range(resamples):
         x = _resampled(mdps[0], rng)
-        y = x if mdps[0] is mdps[1] else _resampled(mdps[1], rng)
+        y = x if mdps[0] is mdps[1] else None if mdps[1] is None else _resampled(mdps[1], rng)
         moved.append(np.abs(metric(x, y, **arguments).distance - result.distance))
     largest = [float(np.nanmax(one, initial=0.0)) for one in moved]
     error = np.quantile(np.stack(moved), confidence, axis=0)

@@ -226,7 +226,8 @@ def chain_metric(
         Q: the second chain, m states; None for `P`.
         cost: cost of every pair of states, [n, m].
         labels: instead of `cost`, what states are compared by: one label or row of features per state, for two chains
-            a pair of both, or the name of a node attribute. Floats cost their L1 distance, other labels 0 or 1.
+            a pair of both, or the name of a node attribute. Floats, and integers beside
+            floats, cost their L1 distance, other labels 0 or 1.
         discount: in [0, 1).
         sinks: "self-loop" keeps nodes without outgoing weight where they are, "error" refuses them.
         tolerance: the solver stops when the certified error is at most this; 1e-6 times the largest cost if both

@@ -128,7 +128,8 @@ def project(vectors: FloatArray, projection: str, seed: int, distance: Distance 
     if projection == "pca":
         centered = vectors - vectors.mean(axis=0)
         _, directions = np.linalg.eigh(centered.T @ centered)
-        return np.asarray(centered @ directions[:, :-3:-1], dtype=np.float64)
+        points = np.asarray(centered @ directions[:, :-3:-1], dtype=np.float64)
+        return np.pad(points, ((0, 0), (0, 2 - points.shape[1])))  # embeddings of one number have no second direction
     if projection != "umap":
         raise unknown_name("projection", projection, ("umap", "pca"))
     umap = import_extra("umap", "report")

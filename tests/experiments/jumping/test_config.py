@@ -1,5 +1,3 @@
-import re
-
 import numpy as np
 import pytest
 
@@ -132,13 +130,6 @@ def test_config_round_trip():
 def test_bad_input_is_explained(arguments, message):
     with pytest.raises(UserError, match=message):
         make(**arguments)
-
-
-@pytest.mark.parametrize("method", ["randconv", "randconv+pi-bisimulation", "mico"])
-def test_epsilon_needs_a_metric_of_policies(method):
-    with pytest.raises(UserError, match=f"epsilon changes nothing in {re.escape(method)}"):
-        JumpingConfig.make(method, "smoke", epsilon=0.3)
-    assert JumpingConfig.make("randconv+pse", "smoke", epsilon=0.3).epsilon == 0.3
 
 
 def test_what_learns_nothing_has_no_imitation_settings():

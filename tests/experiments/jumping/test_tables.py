@@ -101,6 +101,7 @@ def test_epsilon_rows_are_those_of_studied_methods():
     runs = [run_of(pses, value=80.0), run_of(pses, epsilon=0.1, value=70.0), run_of("pse"), run_of(pses, "narrow")]
     assert "epsilon" not in named([runs[0], *runs[2:]])
     runs.append(run_of(pses, epsilon=0.1, value=1.0, changes={"epochs": 3}))
+    runs.append(run_of("randconv", epsilon=0.1, value=2.0))  # its loss compares no policies
     rows = named(runs)["epsilon"].rows
     assert [(row[0], row[1], row[2].values) for row in rows] == [(pses, "0", (80.0,)), (pses, "0.1", (70.0,))]
 

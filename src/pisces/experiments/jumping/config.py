@@ -128,12 +128,10 @@ class JumpingConfig(Config):
                 raise UserError(f"{name}=rows requires --colors")
         if self.method == "bisimulation-transfer" and (self.colors or self.variations_used):
             raise UserError("bisimulation-transfer supports white obstacles and all training tasks only")
-        if self.epsilon and not self._has_policies:
-            raise UserError(f"epsilon changes nothing in {self.method}, whose loss compares no policies")
 
     @property
-    def _has_policies(self) -> bool:
-        """Whether the auxiliary loss has a metric of policies."""
+    def has_policies(self) -> bool:
+        """Whether the auxiliary loss has a metric of policies, which epsilon changes."""
         own = self.settings
         if not isinstance(own, ImitationSettings) or own.auxiliary not in ("contrastive", "l2"):
             return False

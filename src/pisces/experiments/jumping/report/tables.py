@@ -192,7 +192,9 @@ def epsilon_scores(runs: Iterable[StoredRun]) -> dict[tuple[str, float], tuple[f
     scores: dict[tuple[str, float], dict[int, float]] = {}
     for run in runs:
         cell = cell_of(run.config)
-        if cell is not None and cell[1:3] == ("wide", False) and "test_solved_percent" in run:
+        if cell is None or not run.config.has_policies:  # epsilon changes nothing in methods without policies
+            continue
+        if cell[1:3] == ("wide", False) and "test_solved_percent" in run:
             seeds = scores.setdefault((cell[0], cell[3]), {})
             seeds[run.config.seed] = float(run["test_solved_percent"])
     studied = {method for method, epsilon in scores if epsilon > 0}

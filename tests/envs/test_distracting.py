@@ -1,4 +1,5 @@
 import itertools
+import os
 
 import gymnasium as gym
 import numpy as np
@@ -37,6 +38,14 @@ def cartpole():
     env = DistractingEnv("cartpole-swingup", **SMALL)
     yield env
     env.close()
+
+
+def test_the_backend_is_passed_on_as_mujoco_spells_it(monkeypatch):
+    backend = gl.choose_backend()
+    monkeypatch.setenv(gl.VARIABLE, f" {backend.upper()}")
+    monkeypatch.setenv(gl.SOFTWARE_THREADS, "0")
+    assert gl.prepare() == backend
+    assert os.environ[gl.VARIABLE] == backend
 
 
 @pytest.mark.parametrize("task", PAPER_TASKS)

@@ -215,6 +215,8 @@ class Compared:
     """The paper's."""
     published_error: float
     """Standard error of the paper's."""
+    explanation: str = UNEXPLAINED
+    """The experiment behind the difference."""
 
     @property
     def distance(self) -> float:
@@ -233,38 +235,41 @@ def compared_cells(runs: StoredRuns) -> Iterable[Compared]:
         for grid, published in grids.items():
             values = variant_values(jumping, _grid(method, grid), TEST)
             error = published.deviation / math.sqrt(PAPER_RUNS)
-            yield Compared(f"{METHOD_NAMES.get(method, method)}, {grid} grid", values, published, error)
+            where = f"{METHOD_NAMES.get(method, method)}, {grid} grid"
+            yield Compared(where, values, published, error, EXPLANATIONS.get((method, grid), UNEXPLAINED))
     for method, colors in JUMPING_COLORS.items():
         for color, published in colors.items():
-            values = variant_values(jumping, Variant("", method), f"{color}_{TEST}", colors=True)
-            yield Compared(
-                f"{METHOD_NAMES[method]}, {color} tasks, our network", values, published, published.deviation
+            values, theirs = (
+                variant_values(jumping, Variant("", method, changes), f"{color}_{TEST}", colors=True)
+                for changes in ({}, published_changes(method))
             )
+            where = f"{METHOD_NAMES[method]}, {color} tasks, our network"
+            yield Compared(where, values, published, published.deviation, network_explanation(theirs))
     for method, sizes in LQR.items():
         for size, published in sizes.items():
             values = tuple(errors_of(lqr.get((method, size), [])))
             error = published.deviation / math.sqrt(PAPER_RUNS)
-            yield Compared(f"LQR, `{method}`, {size} distractors", values, published, error)
+            explained = EXPLANATIONS.get(("lqr", method), UNEXPLAINED)
+            yield Compared(f"LQR, `{method}`, {size} distractors", values, published, error, explained)
 
 
-EXPLANATIONS: Mapping[str, str] = {
-    "Bisimulation Transfer, random grid": "fits grids with about nine positions, which the text does not describe: "
+EXPLANATIONS: Mapping[tuple[str, str], str] = {
+    ("bisimulation-transfer", "random"): "fits grids with about nine positions, which the text does not describe: "
     "[100 grids](#bisimulation-transfer-on-random-grids); why is unexplained",
-    "LQR, `l1`": "the paper's is the error of doing nothing, which larger coefficients give: "
+    ("lqr", "l1"): "the paper's is the error of doing nothing, which larger coefficients give: "
     "[coefficients](lqr.md#where-we-differ-from-the-paper)",
-    "LQR, `psm`": "depends on the coefficient, which the paper does not state: "
+    ("lqr", "psm"): "depends on the coefficient, which the paper does not state: "
     "[coefficients](lqr.md#why-aggregation-removes-the-distractors)",
-    "LQR, `ipo`": "about 3000 steps without early stopping give the paper's: "
+    ("lqr", "ipo"): "about 3000 steps without early stopping give the paper's: "
     "[curves](lqr.md#ipo-by-the-number-of-training-steps)",
-    "tasks, our network": "unexplained; the published network and kernels have one seed: "
-    "[variants](#the-task-with-colors)",
 }
-"""Part of a cell's name -> the experiment behind the difference."""
+"""(method, grid) or ("lqr", method) -> the experiment behind the difference."""
 
 
-def explanation(where: str) -> str:
-    """What explains a difference from the paper, or "unexplained"."""
-    return next((text for part, text in EXPLANATIONS.items() if part in where), UNEXPLAINED)
+def network_explanation(values: Sequence[float]) -> str:
+    """What the published network and kernels give on the task with colors."""
+    given = f"{fmean(values):.1f}, n={len(values)}" if values else "not run"
+    return f"unexplained; with the published network and kernels {given}: [variants](#the-task-with-colors)"
 
 
 def disagreements_table(runs: StoredRuns, root: Path) -> str:
@@ -274,7 +279,7 @@ def disagreements_table(runs: StoredRuns, root: Path) -> str:
         if abs(cell.distance) > FAR:
             ours = f"{fmean(cell.values):.{1 if fmean(cell.values) >= 0.1 else 4}f}, n={len(cell.values)}"
             far = f"{cell.distance:+.1f}" if abs(cell.distance) < 100 else "more than 100"
-            rows.append([cell.where, ours, str(cell.published), far, explanation(cell.where)])
+            rows.append([cell.where, ours, str(cell.published), far, cell.explanation])
     return markdown(["cell", "ours", "paper", "standard errors", "explanation"], rows)
 
 

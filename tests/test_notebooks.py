@@ -34,7 +34,8 @@ def test_form(path):
     assert magics == code[0]["source"]
     assert len(magics) == 1
     assert magics[0].startswith("%pip install --quiet ")
-    assert "pisces-rl" in magics[0]
+    # From the clone that holds the notebook: nothing is released yet.
+    assert magics[0].split("constraints.txt ")[1].startswith(("..", '"..['))
     assert ("[torch]" in magics[0]) == ("import torch" in str(code[1:]))
 
 

@@ -145,6 +145,15 @@ def _row(line: bytes) -> dict[str, Any]:
     return row
 
 
+def check_free_space(folder: Path, what: str, size: int, remedy: str) -> None:
+    """Raises if a file of so many bytes does not fit on the folder's disk: writing to a map on a full disk is fatal."""
+    free = shutil.disk_usage(folder).free
+    if size > free:
+        raise UserError(
+            f"{what} in {str(folder)!r} needs {size / 1e9:.3g} GB, but {free / 1e9:.3g} GB are free; {remedy}"
+        )
+
+
 def remove(paths: Iterable[Path]) -> None:
     """Removes files and folders, as far as they are there and can be removed."""
     for path in paths:

@@ -12,6 +12,7 @@ def test_command_prints_settings_that_can_be_pasted(tmp_path, capsys):
     printed = capsys.readouterr().out
     command = printed.split("best settings: ")[1].split()
     assert command[:3] == ["pisces", "train", "lqr"]
+    assert command[command.index("--seed") + 1] == "1"  # not the seed that chose the settings
     assert main([*command[1:], "--out", str(tmp_path / "runs")]) == 0
     assert main(arguments) == 0
     assert "resuming a study of 1 trials" in capsys.readouterr().out

@@ -4,9 +4,19 @@ from pathlib import Path
 import pytest
 from stored_runs import jumping_run, stored_run
 
-from claims import EXPLANATIONS, GAINS, Compared, claims_table, disagreements_table, explanation, linked_claims, verdict
+from claims import (
+    EXPLANATIONS,
+    GAINS,
+    Compared,
+    claims_table,
+    compared_cells,
+    disagreements_table,
+    linked_claims,
+    verdict,
+)
 from pisces.experiments.distracting.config import DistractingConfig
 from pisces.experiments.distracting.experiment import Distracting
+from pisces.experiments.jumping.report.tables import published_changes
 from pisces.experiments.published import Published
 from pisces.reports.results import StoredRuns
 
@@ -50,9 +60,22 @@ def test_tables_name_claims_and_differences_of_the_runs():
     assert found.count("unexplained") == 2
 
 
-def test_explanations_are_found_by_a_part_of_the_name():
-    assert explanation("LQR, `l1`, 500 distractors") == EXPLANATIONS["LQR, `l1`"]
-    assert explanation("RandConv, narrow grid") == "unexplained"
+def test_explanations_are_of_the_cell():
+    cells = {cell.where: cell.explanation for cell in compared_cells(StoredRuns(()))}
+    assert cells["LQR, `l1`, 500 distractors"] == EXPLANATIONS["lqr", "l1"]
+    assert cells["Bisimulation Transfer, random grid"] == EXPLANATIONS["bisimulation-transfer", "random"]
+    assert cells["RandConv, narrow grid"] == "unexplained"
+
+
+def test_explanations_of_colors_show_the_same_method_with_the_published_network():
+    changes = published_changes("pse")
+    runs = [
+        jumping_run("pse", seed, colors=True, values={"red_test_solved_percent": 20.0 + seed}, changes=changes)
+        for seed in range(2)
+    ]
+    cells = {cell.where: cell.explanation for cell in compared_cells(StoredRuns(tuple(runs)))}
+    assert "published network and kernels 20.5, n=2" in cells["PSEs, red tasks, our network"]
+    assert "published network and kernels not run" in cells["RandConv, red tasks, our network"]
 
 
 def test_links_of_readme_lead_to_the_documentation():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,5 +69,6 @@ def tune(experiment: Experiment[Any], options: Any) -> None:
     if state.best is None:
         errors.print("pisces: no trial has a score yet; tuning.json lists their errors")
         raise SystemExit(1)
-    best = standard.override({**given_settings(options), **state.best.settings})
+    unused = next(seed for seed in itertools.count() if seed not in seeds)  # a result has a seed that chose nothing
+    best = replace(standard, seed=unused).override({**given_settings(options), **state.best.settings})
     console.print(f"best settings: {best.command()}", soft_wrap=True)

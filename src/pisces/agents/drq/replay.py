@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import shutil
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pisces.errors import UserError
+from pisces.files import check_free_space
 
 SLACK = 10_000
 """Slots beyond the capacity: how much may be written after a checkpoint without overwriting what it needs."""
@@ -199,12 +199,7 @@ def _open(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], written: int
     if written and (not path.exists() or path.stat().st_size != size):
         raise UserError(f"the replay file {str(path)!r} of the checkpoint is missing or has another size; {RESTART}")
     if not path.exists() or path.stat().st_size != size:
-        free = shutil.disk_usage(path.parent).free
-        if size > free:
-            raise UserError(
-                f"the replay in {str(path.parent)!r} needs {size / 1e9:.3g} GB, but {free / 1e9:.3g} GB are free; "
-                "choose a smaller buffer_size"
-            )
+        check_free_space(path.parent, "the replay", size, "choose a smaller buffer_size")
         with path.open("wb") as file:
             file.truncate(size)
     return np.memmap(path, dtype=dtype, mode="r+", shape=shape)

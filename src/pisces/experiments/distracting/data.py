@@ -17,7 +17,7 @@ from pisces.envs.distracting.env import DistractingEnv
 from pisces.errors import UserError
 from pisces.experiments.distracting.config import DistractingConfig
 from pisces.experiments.distracting.policy import ControlPolicy
-from pisces.files import replacing
+from pisces.files import check_free_space, replacing
 from pisces.metrics import l1_distance
 from pisces.pairs import Pair, TrajectoryPairs
 from pisces.runs.store import RunFolder
@@ -187,6 +187,8 @@ class PairStore:
             self.returns.append(float(arrays["return"]))
             _check_pair(frames, actions)
             if self._frames is None:
+                scratch.unlink(missing_ok=True)  # of an interrupted run, whose space is free then
+                check_free_space(scratch.parent, "the frames of the pairs", count * frames.nbytes, "choose fewer pairs")
                 self._frames = np.memmap(scratch, np.uint8, "w+", shape=(count, *frames.shape))
             if frames.shape != self._frames.shape[1:]:
                 raise ValueError(f"frames {frames.shape} unlike those of the other pairs")

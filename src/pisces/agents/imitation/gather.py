@@ -72,10 +72,9 @@ class _SumRowsRelu(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         (out,) = ctx.saved_tensors
-        active = torch.where(out > 0, gradients[0], 0.0)
-        total = torch.zeros(ctx.shape)
-        _scatter_slots(active.numpy(), ctx.index, total.numpy())
-        return total, active.sum(dim=0), None
+        total, of_bias = torch.zeros(ctx.shape), torch.zeros(ctx.shape[2])
+        _scatter_slots(gradients[0].contiguous().numpy(), out.numpy(), ctx.index, total.numpy(), of_bias.numpy())
+        return total, of_bias, None
 
 
 def add_rows(out: Tensor, table: Tensor, index: IntArray) -> None:
@@ -140,11 +139,15 @@ def _sum_relu(table: FloatArray, bias: FloatArray, index: IntArray, out: FloatAr
 
 
 @numba.njit(cache=True, nogil=True)
-def _scatter_slots(gradient: FloatArray, index: IntArray, total: FloatArray) -> None:
+def _scatter_slots(gradient: FloatArray, out: FloatArray, index: IntArray, total: FloatArray, bias: FloatArray) -> None:
     width = gradient.shape[1]
+    active = np.empty(width, dtype=np.float32)
     for n in range(index.shape[0]):
+        for c in range(width):
+            active[c] = gradient[n, c] if out[n, c] > 0 else np.float32(0.0)
+            bias[c] += active[c]
         for k in range(index.shape[1]):
             row = index[n, k]
             if row >= 0:
                 for c in range(width):
-                    total[row, k, c] += gradient[n, c]
+                    total[row, k, c] += active[c]

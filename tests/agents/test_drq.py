@@ -331,6 +331,16 @@ def test_losses_on_transitions_train_the_critics_encoder(name, optimizer):
     assert agent.update(make_batch(3)) == other.update(make_batch(3))
 
 
+@pytest.mark.parametrize("steps", [1, 3])
+def test_simsr_can_tell_the_best_state_from_the_worst(steps):
+    """The distance of states that earn 1 and 0 at each decision forever is the largest that a cosine can have."""
+    settings = replace(SETTINGS, auxiliary_loss="simsr", return_steps=steps)
+    loss = make_agent(settings).loss
+    per_transition = sum(settings.discount**k for k in range(steps))
+    distance = loss.reward_scale * per_transition / (1 - loss.discount)
+    assert distance == pytest.approx(2.0)
+
+
 def test_a_coefficient_of_zero_leaves_the_agent_as_without_the_loss():
     plain = make_agent(replace(SETTINGS, auxiliary=False))
     agent = make_agent(replace(SETTINGS, auxiliary_loss="mico", coefficient=0.0))

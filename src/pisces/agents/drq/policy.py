@@ -54,7 +54,11 @@ class PixelPolicy:
     def _make_loss(self) -> ContrastiveMetricLoss | BehavioralLoss:
         settings = self.settings
         if settings.auxiliary_loss != "pse":
-            options = loss_options(settings.auxiliary_loss, {"discount": settings.discount**settings.return_steps})
+            values = {
+                "discount": settings.discount**settings.return_steps,
+                "reward_scale": 2 * (1 - settings.discount),  # values of rewards in [0, 1] then differ by 2 at most
+            }
+            options = loss_options(settings.auxiliary_loss, values)
             sizes = (settings.feature_size, self.action_size)
             return make_loss(settings.auxiliary_loss, *sizes, generator=self._generator, **options)
         return ContrastiveMetricLoss(

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 from pisces.agents.drq.replay import Replay
 from pisces.errors import UserError
@@ -58,6 +59,13 @@ def test_longer_transitions_add_up_discounted_rewards(tmp_path, steps, ends):
         assert batch.next_observations[k, 0, 0, -1] == stop
         assert batch.next_observations[k, 0, 0, 0] == max(stop - 2, 0)
         assert batch.continues[k, 0] == (0 if ends and stop == length else discount ** (stop - start - 1))
+
+
+def test_a_batch_of_one_transition_is_fit_for_torch(tmp_path):
+    replay, reference = Replay(tmp_path, 100, SIZE, STACK, 2), {}
+    fill(replay, 1, 9, reference)
+    batch = replay.sample(1, np.random.default_rng(0))
+    assert torch.from_numpy(batch.actions)[0].numpy().tobytes() in reference
 
 
 def test_goes_on_after_a_restart(tmp_path):

@@ -130,7 +130,7 @@ class Replay:
             span[alive] += 1
         return TransitionBatch(
             self._observations(numbers, rows["place"]),
-            np.ascontiguousarray(rows["action"]),
+            rows["action"].copy(),
             rewards[:, None],
             self._observations(numbers + span, rows["place"] + span),
             (continues * weights)[:, None],

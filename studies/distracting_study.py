@@ -1,6 +1,7 @@
 """Table 3 with the preset `cpu`: ``python studies/distracting_study.py --workers 2 --out results``.
 
-Runs come in the order of their weight: five seeds of two tasks, one seed of every task, then the rest.
+Runs come in the order of their weight: five seeds of two tasks, one seed of every task, DrQ trained
+for longer, then the rest.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Annotated
 import tyro
 
 from distracting_ablation import ablation_configs
+from distracting_longer import longer_configs
 from distracting_paper_size import paper_size_config
 from pisces.cli.sweep import SweepOptions, run_sweep
 from pisces.envs.distracting.tasks import PAPER_TASKS
@@ -31,6 +33,7 @@ def study_configs() -> list[DistractingConfig]:
     parts = [
         *(_runs([task], range(5)) for task in FIRST),
         _runs(rest, range(1)),
+        longer_configs(),
         *(_runs([task], range(SEEDS.get(task, 5))) for task in rest),
         _runs(FIRST, range(3), init="pretrained"),
         *(_runs(FIRST[:1], range(2), [method]) for method in BASELINES),

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from claims import COMBINED
 from distracting_ablation import ablation_table as distracting_ablation
 from distracting_gradients import gradient_table
+from distracting_longer import longer_table
 from distracting_paper_size import paper_size_table
 from jumping_color_tuning import tuned_table
 from jumping_epsilon import epsilon_metric_table
@@ -66,6 +67,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[StoredRun]], str]]] = {
     "distracting-train": ("distracting", lambda runs: distracting_markdown(runs, "distracting_train")),
     "distracting-gains": ("distracting", lambda runs: distracting_markdown(runs, "distracting_gains")),
     "distracting-ablation": ("distracting", distracting_ablation),
+    "distracting-longer": ("distracting", longer_table),
     "distracting-alignment": ("distracting", alignment_markdown),
     "distracting-plain": ("distracting", plain_markdown),
     "distracting-cost": ("distracting", cost_markdown),

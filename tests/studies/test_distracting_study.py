@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 from stored_runs import stored_run
 
 from distracting_ablation import COMMON, VARIANTS, ablation_configs, ablation_table
+from distracting_longer import LONGER, PLAIN, SIMILAR, longer_configs, longer_table, total_steps
 from distracting_paper_size import paper_size_config, paper_size_table
 from distracting_study import study_configs
 from pisces.envs.distracting.tasks import PAPER_TASKS
@@ -53,6 +56,29 @@ def test_the_ablation_shows_the_variants_that_were_run():
     assert len(lines) == 3
     assert "Not run yet" in ablation_table(runs[-1:])
     assert len(VARIANTS) == len({str(variant) for variant in VARIANTS.values()})
+
+
+def test_longer_training_takes_the_steps_of_pses_with_all_that_they_need():
+    protocol = SIMILAR.protocol
+    recorded = 2 * protocol.pairs * 1000
+    assert total_steps(LONGER) == total_steps(SIMILAR) == 2 * protocol.steps + recorded
+    assert LONGER.protocol.steps / LONGER.protocol.evaluations == PLAIN.protocol.steps / PLAIN.protocol.evaluations
+    assert all(Distracting().cell(config) is None for config in longer_configs())
+
+
+def test_longer_training_is_compared_on_seeds_that_all_three_have():
+    returns = {PLAIN: 100.0, LONGER: 150.0, SIMILAR: 190.0}
+    seeds = {PLAIN: (0, 1, 2), LONGER: (0, 1), SIMILAR: (0, 1, 2)}
+    runs = [
+        stored_run(Distracting(), replace(config, seed=seed), train_return=300.0, test_return=value + 10 * seed)
+        for config, value in returns.items()
+        for seed in seeds[config]
+    ]
+    rows = longer_table(runs).splitlines()[2:]
+    assert rows[0].startswith("| DrQ | 300,000 | **300** (0), n=2 [300, 300] | **105** (5), n=2 [41, 169] | **-50**")
+    assert rows[1].startswith("| DrQ, trained for longer | 700,000 |")
+    assert rows[2].endswith("| **40** (0), n=2 [40, 40] |")
+    assert "Not run yet" in longer_table(runs[:3])
 
 
 def test_the_run_at_the_papers_size_keeps_the_papers_agent():

@@ -258,6 +258,43 @@ def test_a_row_of_zeros_keeps_gradients_small(name):
     assert all(float(value.grad.abs().max()) < 1e3 for value in encoder.parameters())
 
 
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("length", [1, 300])
+def test_mixed_precision_is_finite_with_dead_and_with_long_features(name, kind, length):
+    features = torch.randn(6, 8, generator=torch.Generator().manual_seed(0)) * length
+    features[2] = 0.0
+    weight = torch.eye(8).requires_grad_()
+    draws = torch.Generator().manual_seed(1)
+    with torch.random.fork_rng():
+        loss = make_loss(name, 8, 2, generator=draws)
+    transitions = Transitions(features, torch.zeros(6, dtype=torch.int64), torch.arange(6.0), features.roll(1, 0))
+    with torch.autocast("cpu", dtype=kind):
+        value = loss(lambda x: torch.relu(x @ weight), transitions)
+        distance = loss.distance((features @ weight).detach(), features.to(kind))
+    value.backward()
+    assert torch.isfinite(value)
+    assert torch.isfinite(distance).all()
+    if length == 1:  # gradients of the encoder's own product overflow float16 otherwise, which is a GradScaler's task
+        assert torch.isfinite(weight.grad).all()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda rewards: dbc_loss(draw(0, N, K), rewards, draw(1, N, K), draw(2, N, K), discount=0.9),
+        lambda rewards: mico_loss(draw(0, N, K), draw(0, N, K), rewards, draw(1, N, K), discount=0.9),
+        lambda rewards: simsr_loss(draw(0, N, K), rewards, draw(1, N, K), discount=0.9),
+        lambda rewards: deepmdp_loss(draw(3, N), rewards, draw(1, N, K), draw(2, N, K), squared=True),
+    ],
+)
+@pytest.mark.parametrize("shape", [(N, 1), (N + 1,), (1,)])
+def test_rewards_of_other_shapes_are_refused(function, shape):
+    with pytest.raises(UserError, match=r"rewards \[n\] of n >= 2 transitions"):
+        function(draw(4, *shape))
+    assert torch.isfinite(function(draw(4, N)))
+
+
 def test_angles_are_exact_at_their_ends():
     x = torch.tensor([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]])
     wanted = torch.tensor([[0.0, math.pi / 2, math.pi]])
@@ -275,6 +312,13 @@ def test_angles_are_exact_at_their_ends():
         (lambda: make_loss("dbc", 2, 2, reward_range=0.0), "reward_range"),
         (lambda: make_loss("simsr", 2, 2, next_states="sampled"), "next_states"),
         (lambda: TargetNetwork(nn.Linear(1, 1), tau=0.0), "tau"),
+        (
+            lambda: make_loss("spr", 4, 3)(
+                nn.Identity(),
+                Transitions(torch.ones(2, 4), torch.ones(2, 2, dtype=torch.int64), torch.ones(2), torch.ones(2, 4)),
+            ),
+            r"integer actions \[n\] or \[n, 1\]",
+        ),
         (lambda: Transitions(torch.ones(2, 1), torch.ones(3), torch.ones(2), torch.ones(2, 1)), "transitions, got"),
         (lambda: Transitions(torch.ones(1, 1), torch.ones(1), torch.ones(1), torch.ones(1, 1)), "n >= 2"),
         (
@@ -282,6 +326,18 @@ def test_angles_are_exact_at_their_ends():
                 nn.Identity(), Transitions(torch.ones(2, 4), torch.ones(2, 2), torch.ones(2), torch.ones(2, 4))
             ),
             r"actions \[n, 3\]",
+        ),
+        (lambda: make_loss("simsr", 2, 2, reward_scale=math.nan), "reward_scale"),
+        (lambda: make_loss("mico", 2, 2, beta="a"), "beta must be positive, got 'a'"),
+        (lambda: Transitions(np.ones((2, 1)), np.ones(2), np.ones(2), np.ones((2, 1))), "actions as a tensor"),
+        (lambda: Transitions(torch.ones(2, 1), torch.ones(2), torch.tensor(1.0), torch.ones(2, 1)), "single numbers"),
+        (
+            lambda: Transitions(torch.ones(2, 1), torch.ones(2), torch.ones(2), torch.ones(3, 1)),
+            "next_observations of 2 transitions, got 3",
+        ),
+        (
+            lambda: Transitions({"a": torch.ones(3, 1)}, torch.ones(2), torch.ones(2), {"a": torch.ones(2, 1)}),
+            "expected observations of 2",
         ),
         (lambda: curl_loss(torch.ones(2, 3), torch.ones(2, 4), torch.eye(3)), "queries and keys"),
     ],

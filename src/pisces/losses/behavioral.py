@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pisces.errors import UserError, unknown_name
-from pisces.losses.checks import check_rows, in_one_precision
+from pisces.losses.checks import check_rows
+from pisces.losses.precision import in_one_precision
 from pisces.validation import check_discount
 
 Encoder = Callable[[Any], Tensor]
@@ -36,6 +37,12 @@ class Transitions:
     """Whether the environment ended the episode, [n]; None for never. A time limit is no termination."""
 
     def __post_init__(self) -> None:
+        for name in ("actions", "rewards", "terminated"):
+            value = getattr(self, name)
+            if not isinstance(value, Tensor) and not (name == "terminated" and value is None):
+                raise UserError(f"expected {name} as a tensor, got {type(value).__name__}; torch.from_numpy makes one")
+        if 0 in (self.actions.ndim, self.rewards.ndim):
+            raise UserError("expected actions and rewards of n >= 2 transitions, got single numbers")
         rewards = self.rewards.reshape(len(self.rewards), -1)
         count = len(rewards)
         flags = torch.zeros(count, dtype=torch.bool, device=rewards.device)
@@ -44,6 +51,9 @@ class Transitions:
         if rewards.shape != (count, 1) or {len(self.actions), *flags.shape} != {count} or count < 2:
             shapes = [tuple(x.shape) for x in (self.actions, self.rewards, flags)]
             raise UserError(f"expected actions, rewards and terminated of n >= 2 transitions, got shapes {shapes}")
+        for name in ("observations", "next_observations"):
+            if _count(getattr(self, name)) not in (count, None):
+                raise UserError(f"expected {name} of {count} transitions, got {_count(getattr(self, name))}")
         object.__setattr__(self, "rewards", rewards.squeeze(1))
         object.__setattr__(self, "terminated", flags)
 
@@ -63,6 +73,12 @@ class Transitions:
             torch.cat([self.rewards, torch.zeros_like(self.rewards[ends])]),
             _join(self.next_observations, last),
         )
+
+
+def _count(observations: Any) -> int | None:
+    """The number of observations; None if it is not known."""
+    values = next(iter(observations.values()), None) if isinstance(observations, Mapping) else observations
+    return len(values) if isinstance(values, Tensor) and values.ndim else None
 
 
 def _select(observations: Any, rows: Tensor) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 
-import torch
 from torch import Tensor
 
 from pisces.errors import UserError
@@ -27,19 +26,21 @@ def check_metric(x: Tensor, y: Tensor, metric: Tensor) -> None:
         raise UserError(f"expected a metric of shape {(len(x), len(y))} without zeros, got {tuple(metric.shape)}")
 
 
+def check_rewards(rewards: Tensor, count: int) -> None:
+    """Raises unless the rewards are a tensor [n] of n >= 2 transitions, which losses on pairs of them need."""
+    if not isinstance(rewards, Tensor):
+        raise UserError(f"expected rewards as a tensor, got {type(rewards).__name__}; torch.from_numpy makes one")
+    if rewards.shape != (count,) or count < 2:
+        raise UserError(f"expected rewards [n] of n >= 2 transitions, got {tuple(rewards.shape)} and {count} features")
+
+
 def check_positive(name: str, value: float) -> None:
     """Raises unless a number is positive."""
-    if not value > 0:
-        raise UserError(f"{name} must be positive, got {value}")
+    if not (isinstance(value, numbers.Real) and value > 0):
+        raise UserError(f"{name} must be positive, got {value!r}")
 
 
 def check_match_within(match_within: float | None) -> None:
     """Raises unless `match_within` is a non-negative number or None."""
     if match_within is not None and not (isinstance(match_within, numbers.Real) and match_within >= 0):
         raise UserError(f"match_within must be at least 0, or None, got {match_within!r}")
-
-
-def in_one_precision(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Converts both to the wider of their precisions, at least to float32."""
-    wide = torch.promote_types(torch.promote_types(x.dtype, y.dtype), torch.float32)
-    return x.to(wide), y.to(wide)

@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from pisces.errors import UserError
-from pisces.losses.checks import check_match_within, check_metric, check_positive, check_rows, in_one_precision
-from pisces.losses.directions import directions
+from pisces.losses.checks import check_match_within, check_metric, check_positive, check_rows
+from pisces.losses.directions import cosine_similarity
 
 MATCHED_SHARE, FINEST = 0.5, 0.02
 """A scale from the data matches this share of anchors, and is at least this share of the mean distance."""
@@ -58,7 +58,7 @@ def contrastive_metric_loss(
     if scale is not None:
         check_positive("scale", scale)
     check_match_within(match_within)
-    similarity = _cosine_similarity(embeddings_x, embeddings_y) / temperature
+    similarity = cosine_similarity(embeddings_x, embeddings_y) / temperature
     metric = metric.detach().to(similarity)
     loss = _anchor_loss(similarity, metric, scale, weighted, match_within)
     if symmetric:
@@ -87,7 +87,7 @@ def simclr_loss(embeddings_x: Tensor, embeddings_y: Tensor, *, temperature: floa
     if embeddings_x.shape != embeddings_y.shape or len(embeddings_x) == 0:
         raise UserError(f"expected paired embeddings, got {tuple(embeddings_x.shape)} and {tuple(embeddings_y.shape)}")
     check_positive("temperature", temperature)
-    similarity = _cosine_similarity(embeddings_x, embeddings_y) / temperature
+    similarity = cosine_similarity(embeddings_x, embeddings_y) / temperature
     return functional.cross_entropy(similarity, torch.arange(len(similarity), device=similarity.device))
 
 
@@ -120,10 +120,3 @@ def _anchor_loss(
         return losses.mean()
     matched = losses[metric.gather(1, positive).squeeze(1) <= within]
     return matched.sum() / max(len(matched), 1)
-
-
-def _cosine_similarity(x: Tensor, y: Tensor) -> Tensor:
-    # Never in half precision, in which short vectors have no direction, and distances over a scale overflow.
-    x, y = in_one_precision(x, y)
-    with torch.autocast(x.device.type, enabled=False):
-        return directions(x) @ directions(y).T

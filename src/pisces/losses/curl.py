@@ -11,8 +11,10 @@ from torch.nn import functional
 
 from pisces.losses.behavioral import BehavioralLoss, Encoder, Transitions, target_features
 from pisces.losses.checks import check_rows
+from pisces.losses.precision import in_full_precision
 
 
+@in_full_precision
 def curl_loss(queries: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
     """CURL's InfoNCE loss with a bilinear similarity (arXiv:2004.04136): row i of queries and keys are a positive pair.
 

@@ -17,10 +17,12 @@ from pisces.losses.behavioral import (
     reward_differences,
     target_features,
 )
-from pisces.losses.checks import check_positive
+from pisces.losses.checks import check_positive, check_rewards
 from pisces.losses.models import GaussianModel
+from pisces.losses.precision import in_full_precision
 
 
+@in_full_precision
 def dbc_loss(
     features: Tensor,
     rewards: Tensor,
@@ -53,6 +55,7 @@ def dbc_loss(
         The loss, a scalar.
     """
     check_options(discount, penalty)
+    check_rewards(rewards, len(features))
     following = torch.cat([next_mean, next_std], dim=1).detach()
     wanted = reward_differences(rewards) + discount * pairwise(following, following)
     return mean_penalty(pairwise(features, features, norm), wanted, penalty, self_pairs=False)

@@ -6,9 +6,12 @@ import torch
 from torch import Tensor
 
 from pisces.losses.behavioral import BehavioralLoss, Encoder, Transitions, target_features
+from pisces.losses.checks import check_rewards
 from pisces.losses.models import ActionModel
+from pisces.losses.precision import in_full_precision
 
 
+@in_full_precision
 def deepmdp_loss(
     predicted_rewards: Tensor, rewards: Tensor, predicted_features: Tensor, next_features: Tensor, *, squared: bool
 ) -> Tensor:
@@ -28,6 +31,8 @@ def deepmdp_loss(
     Returns:
         The loss, a scalar.
     """
+    check_rewards(rewards, len(next_features))
+    check_rewards(predicted_rewards, len(next_features))
     reward_errors = (rewards - predicted_rewards).abs()
     transition_errors = (next_features - predicted_features).square().sum(dim=1)
     if squared:

@@ -18,10 +18,12 @@ from pisces.losses.behavioral import (
     reward_differences,
     target_features,
 )
-from pisces.losses.checks import check_positive
+from pisces.losses.checks import check_positive, check_rewards
 from pisces.losses.directions import directions
+from pisces.losses.precision import in_full_precision
 
 
+@in_full_precision
 def norm_angle_distance(features_x: Tensor, features_y: Tensor, *, beta: float = 0.1) -> Tensor:
     """The parametrized distance of MICo (arXiv:2106.08229), which may be positive between equal features.
 
@@ -41,6 +43,7 @@ def norm_angle_distance(features_x: Tensor, features_y: Tensor, *, beta: float =
     return lengths + beta * 2 * torch.atan2(pairwise(x, y), pairwise(x, -y))
 
 
+@in_full_precision
 def mico_loss(
     features: Tensor,
     others: Tensor,
@@ -73,6 +76,7 @@ def mico_loss(
         The loss, a scalar.
     """
     check_options(discount, penalty)
+    check_rewards(rewards, len(features))
     following = norm_angle_distance(next_features, next_features, beta=beta)
     wanted = reward_differences(rewards) + discount * following
     return mean_penalty(norm_angle_distance(features, others, beta=beta), wanted, penalty, self_pairs)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pisces.errors import UserError
+from pisces.losses.precision import in_full_precision
 
 LOWEST_STD, HIGHEST_STD = 1e-2, 10.0
 """Bounds of a predicted standard deviation."""
@@ -26,6 +27,8 @@ def action_inputs(actions: Tensor, action_size: int) -> Tensor:
         if actions.shape[1:] != (action_size,):
             raise UserError(f"expected actions [n, {action_size}], got {tuple(actions.shape)}")
         return actions
+    if actions.numel() != len(actions):
+        raise UserError(f"expected integer actions [n] or [n, 1], got {tuple(actions.shape)}")
     return functional.one_hot(actions.reshape(len(actions)).long(), action_size).float()
 
 
@@ -119,6 +122,7 @@ class GaussianModel(nn.Module):
         mean, raw = output.chunk(2, dim=1)
         return mean, LOWEST_STD + (HIGHEST_STD - LOWEST_STD) * torch.sigmoid(raw)
 
+    @in_full_precision
     def loss(self, mean: Tensor, std: Tensor, following: Tensor) -> Tensor:
         """Negative log-likelihood of the next features [n, k] without constants; a squared error if deterministic."""
         if self.deterministic:

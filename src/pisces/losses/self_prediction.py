@@ -9,9 +9,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pisces.losses.behavioral import BehavioralLoss, Encoder, Transitions, target_features
+from pisces.losses.directions import cosine_similarity
 from pisces.losses.models import ActionModel, linear
+from pisces.losses.precision import in_full_precision
 
 
+@in_full_precision
 def cosine_prediction_loss(predicted: Tensor, wanted: Tensor) -> Tensor:
     """SPR's loss (arXiv:2007.05929) for one step, plus one: 1 - cos(predicted_i, wanted_i), averaged over rows.
 
@@ -70,5 +73,4 @@ class SelfPredictionLoss(BehavioralLoss):
 
     def distance(self, features_x: Tensor, features_y: Tensor) -> Tensor:
         """One minus the cosine of the projections."""
-        x, y = (functional.normalize(self.projection(rows), dim=1) for rows in (features_x, features_y))
-        return 1 - x @ y.T
+        return 1 - cosine_similarity(self.projection(features_x), self.projection(features_y))

@@ -18,12 +18,15 @@ from pisces.losses.behavioral import (
     reward_differences,
     target_features,
 )
-from pisces.losses.directions import directions
+from pisces.losses.checks import check_positive, check_rewards
+from pisces.losses.directions import cosine_similarity, directions
 from pisces.losses.models import ActionModel
+from pisces.losses.precision import in_full_precision
 
 NEXT = ("model", "observed")
 
 
+@in_full_precision
 def simsr_loss(
     current: Tensor, rewards: Tensor, following: Tensor, *, discount: float, penalty: Penalty = "squared"
 ) -> Tensor:
@@ -46,6 +49,7 @@ def simsr_loss(
         The loss, a scalar.
     """
     check_options(discount, penalty)
+    check_rewards(rewards, len(current))
     wanted = reward_differences(rewards) + discount * (1 - following @ following.T)
     return mean_penalty(1 - current @ current.T, wanted, penalty, self_pairs=False)
 
@@ -87,6 +91,7 @@ class SimSRLoss(BehavioralLoss):
     ) -> None:
         super().__init__()
         check_options(discount, penalty)
+        check_positive("reward_scale", reward_scale)
         if next_states not in NEXT:
             raise unknown_name("next_states", next_states, NEXT)
         self.discount, self.reward_scale, self.penalty = discount, reward_scale, penalty
@@ -117,4 +122,4 @@ class SimSRLoss(BehavioralLoss):
 
     def distance(self, features_x: Tensor, features_y: Tensor) -> Tensor:
         """One minus the cosine."""
-        return 1 - directions(features_x) @ directions(features_y).T
+        return 1 - cosine_similarity(features_x, features_y)

@@ -144,7 +144,7 @@ class CloningAgent:
         return self._represent_images(groups, self.settings.augmentation)
 
     def _represent_view(self, numbers: Tensor) -> Tensor:
-        """Represents observations for a loss on transitions; CURL compares two augmented views of each."""
+        """Represents observations for a loss on transitions; CURL compares an augmented view with the frame itself."""
         augmentation = self.settings.augmentation
         if augmentation == "none" and self.settings.auxiliary == "curl":
             augmentation = "randconv"

@@ -6,7 +6,9 @@ import pytest
 import torch
 from sb3_models import environments, make_model, vectorized
 from stable_baselines3 import A2C, DQN, PPO, SAC
+from stable_baselines3.common.torch_layers import CombinedExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.her.her_replay_buffer import HerReplayBuffer
 from toy_family import STEPS, ToyEnv
 
 from pisces.errors import UserError
@@ -104,6 +106,113 @@ def test_normalized_observations_are_not_normalized_twice():
     recorded = callback._source._rollout["observations"][-3:]
     # The buffer's last step holds what the policy has seen.
     np.testing.assert_array_equal(recorded, model.rollout_buffer.observations.reshape(3, 32, 5)[:, -1])
+
+
+def test_a_replay_buffer_that_is_loaded_later_is_used(tmp_path):
+    callback = PolicySimilarityCallback(settings=FEW, loss="mico")
+    model = make_model(DQN)
+    model.learn(72, callback=callback)
+    model.save(tmp_path / "agent")
+    model.save_replay_buffer(tmp_path / "replay")
+    callback.save(tmp_path / "agent")
+    loaded = DQN.load(tmp_path / "agent", env=vectorized())
+    again = PolicySimilarityCallback.load(tmp_path / "agent", model=loaded)
+    assert again._source.sample() is None
+    loaded.load_replay_buffer(tmp_path / "replay")
+    assert len(again._source.sample()) == FEW.batch_size
+    loaded.learn(24, callback=again, reset_num_timesteps=False)
+    assert again.updates > callback.updates
+
+
+@pytest.mark.parametrize(("loss", "steps"), [("mico", 3), ("dbc-normalized", 3), ("mico", 1), ("spr", 3)])
+def test_the_discount_is_that_of_the_steps_of_a_transition(loss, steps):
+    options = {} if loss == "spr" else {"discount": 0.9}
+    callback = PolicySimilarityCallback(settings=FEW, loss=loss, loss_options=options)
+    model = make_model(SAC, continuous=True, n_steps=steps)
+    model.learn(72, callback=callback)
+    found = callback._trainer.loss
+    assert getattr(found, "discount", 0.9**steps) == pytest.approx(0.9**steps)
+    if loss == "dbc-normalized":  # the largest distance does not depend on the steps
+        assert found.longest == pytest.approx(1.0 / (1 - 0.9) / 2)
+    assert callback.updates > 0
+
+
+class GoalEnv(ToyEnv):
+    """The toy environment with a goal, for hindsight replay."""
+
+    def __init__(self, level=0):
+        super().__init__(level, continuous=True)
+        box = gym.spaces.Box(-10, 10, (5,), np.float32)
+        names = ("observation", "achieved_goal", "desired_goal")
+        self.observation_space = gym.spaces.Dict(dict.fromkeys(names, box))
+
+    def observe(self):
+        seen = super().observe()
+        return {"observation": seen, "achieved_goal": seen, "desired_goal": np.zeros_like(seen)}
+
+    def compute_reward(self, achieved, desired, infos):
+        return -np.linalg.norm(achieved - desired, axis=-1)
+
+
+def test_hindsight_replay_waits_for_an_episode():
+    model = SAC(
+        "MultiInputPolicy",
+        GoalEnv(),
+        replay_buffer_class=HerReplayBuffer,
+        learning_starts=20,
+        device="cpu",
+        seed=0,
+        policy_kwargs={"features_extractor_class": CombinedLayer},
+    )
+    callback = PolicySimilarityCallback(
+        settings=SimilaritySettings(updates=1, every=0, batch_size=4), loss="mico", loss_options={"discount": 0.5}
+    )
+    model.learn(30, callback=callback)
+    assert 0 < callback.updates < 30
+
+
+class CombinedLayer(CombinedExtractor):
+    """A layer that learns, where Stable-Baselines3 has none."""
+
+    def __init__(self, space):
+        super().__init__(space)
+        self.layer = torch.nn.Linear(self.features_dim, self.features_dim)
+
+    def forward(self, observations):
+        return self.layer(super().forward(observations))
+
+
+class MatrixActions(ToyEnv):
+    """The toy environment with a matrix as action."""
+
+    def __init__(self, level=0):
+        super().__init__(level, continuous=True)
+        self.action_space = gym.spaces.Box(-1, 1, (2, 2), np.float32)
+
+
+def test_actions_of_several_dimensions_become_rows():
+    callback = PolicySimilarityCallback(settings=FEW, loss="dbc")
+    make_model(env=DummyVecEnv([MatrixActions, MatrixActions])).learn(96 * 2, callback=callback)
+    assert callback._source.sample().actions.shape == (16, 4)
+    assert callback.updates > 0
+
+
+def test_a_rollout_of_one_step_has_nothing_to_compare():
+    callback = PolicySimilarityCallback(settings=FEW, loss="mico")
+    make_model(A2C, levels=(0,), n_steps=1).learn(8, callback=callback)
+    assert callback.updates == 0
+    with pytest.raises(UserError, match="too few recorded transitions"):
+        callback.train()
+
+
+def test_numbers_of_numpy_are_saved(tmp_path):
+    settings = SimilaritySettings(updates=1, batch_size=16, scale=np.float32(0.5))
+    callback = PolicySimilarityCallback(settings=settings, loss="mico", loss_options={"discount": np.float32(0.5)})
+    model = make_model()
+    model.learn(96, callback=callback)
+    callback.save(tmp_path / "agent")
+    again = PolicySimilarityCallback.load(tmp_path / "agent", model=model)
+    assert (again.settings.scale, again.loss_options) == (0.5, {"discount": 0.5})
 
 
 def test_updates_wait_for_transitions():

@@ -91,6 +91,17 @@ def test_the_callback_waits_for_good_episodes():
     assert callback.updates == 2
 
 
+def test_episodes_that_are_not_good_enough_are_played_once_per_update(monkeypatch):
+    played, reset = [], ToyEnv.reset
+    envs = environments((0, 1))
+    callback = PolicySimilarityCallback(GreedyPairs(envs, min_return=100.0), SimilaritySettings(updates=3, pairs=4))
+    callback.init_callback(make_model())
+    monkeypatch.setattr(ToyEnv, "reset", lambda env, **options: (played.append(env), reset(env, **options))[1])
+    with pytest.raises(UserError, match="too few greedy episodes"):
+        callback.train()
+    assert [played.count(env) for env in envs] == [1, 1]
+
+
 def test_a_wrong_return_is_refused():
     with pytest.raises(UserError, match="min_return must be a number or None, got 'high'"):
         GreedyPairs(environments(), min_return="high")

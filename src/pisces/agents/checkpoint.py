@@ -29,13 +29,19 @@ MOST_BYTES = 2**33
 def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
     """Writes a checkpoint, with its checksum, that other processes see either whole or not at all."""
     contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    # The states of some of NumPy's generators contain arrays.
-    metadata = {NUMBERS: json.dumps(numbers, default=np.ndarray.tolist), CHECKSUM: BLANK}
+    metadata = {NUMBERS: json.dumps(numbers, default=_plain), CHECKSUM: BLANK}
     content = bytearray(save(contiguous, metadata=metadata))
     place = _checksum_place(content)
     content[place : place + len(BLANK)] = hashlib.sha256(content).hexdigest().encode()
     with replacing(path) as file:
         file.write(content)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy, of which the states of some of its generators consist, for JSON."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"a checkpoint cannot hold a {type(value).__name__}")
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

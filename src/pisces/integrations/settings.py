@@ -34,7 +34,8 @@ class SimilaritySettings:
         weighted: Whether to weight negatives as in Eq. 4; False keeps only the choice of positives.
         match_within: States whose nearest state is further than this are left out of the loss; None keeps all, as in
             the paper, unless `scale` is None.
-        seed: The seed of the initial weights of the projection or the loss's heads, and of sampled transitions.
+        seed: The seed of the initial weights of the projection or the loss's heads, and of transitions sampled from
+            rollouts; Stable-Baselines3 samples those of replay buffers.
     """
 
     layers: Layers = "features"

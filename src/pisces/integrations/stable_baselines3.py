@@ -178,7 +178,12 @@ class PolicySimilarityCallback(BaseCallback):
             batch = self._source.sample()
             return None if batch is None else (trainer.update(batch), 0.0)
         assert isinstance(trainer, PairTrainer)
-        pairs = [pair for pair in (self.sample() for _ in range(self.settings.pairs)) if pair is not None]
+        pairs: list[Pair] = []
+        for _ in range(self.settings.pairs):
+            pair = self.sample()
+            if pair is None:  # asking again would play all greedy episodes again
+                break
+            pairs.append(pair)
         return trainer.update(pairs, score) if pairs else None
 
     def sample(self) -> Pair | None:

@@ -130,7 +130,12 @@ class TransitionTrainer(Trainer):
 
     def _make_loss(self, generator: torch.Generator) -> nn.Module:
         size = _action_size(self.model.action_space)
-        return make_loss(self._name, self.encoder.size, size, generator=generator, **self._options)
+        loss = make_loss(self._name, self.encoder.size, size, generator=generator, **self._options)
+        # Rewards of a buffer with n-step returns are those of n steps, and so is then the metric's discount.
+        steps = getattr(getattr(self.model, "replay_buffer", None), "n_steps", 1)
+        if "discount" in vars(loss):
+            vars(loss)["discount"] **= steps
+        return loss
 
     def update(self, transitions: Transitions) -> float:
         """Takes one optimizer step; returns the loss."""

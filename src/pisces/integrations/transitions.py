@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -22,15 +23,19 @@ class TransitionSource:
     Args:
         model: the model.
         batch_size: number of transitions per batch.
-        seed: of the transitions sampled from a rollout.
+        seed: of the transitions sampled from a rollout; a replay buffer samples with NumPy's global generator.
     """
 
     def __init__(self, model: Any, batch_size: int, seed: int = 0) -> None:
         self._model, self._batch_size = model, batch_size
-        self._replay = getattr(model, "replay_buffer", None)
         self.generator = np.random.default_rng(seed)
         self._steps: list[dict[str, Any]] = []
         self._rollout: dict[str, Any] = {}
+
+    @property
+    def _replay(self) -> Any:
+        """The replay buffer, which `model.load_replay_buffer` replaces; None for on-policy algorithms."""
+        return getattr(self._model, "replay_buffer", None)
 
     def record(self, values: Mapping[str, Any]) -> None:
         """Records one step of an on-policy algorithm, from the local variables of its loop."""
@@ -44,12 +49,16 @@ class TransitionSource:
         self._steps.append(
             {
                 "observations": _copied(self._model._last_obs),
-                "actions": np.array(values["actions"]),
+                "actions": self._flat_actions(np.array(values["actions"])),
                 "rewards": np.array(values["rewards"], dtype=np.float32),
                 "next_observations": _with_finals(values["new_obs"], finals),
                 "terminated": terminated,
             }
         )
+
+    def _flat_actions(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """Continuous actions as rows, as replay buffers keep them."""
+        return actions.reshape(len(actions), -1) if isinstance(self._model.action_space, spaces.Box) else actions
 
     def finish_rollout(self) -> None:
         """Replaces the transitions by those recorded since the last call."""
@@ -60,14 +69,19 @@ class TransitionSource:
 
     def sample(self) -> Transitions | None:
         """Samples a batch; None as long as there are too few transitions."""
-        if self._replay is not None:
-            if self._replay.size() < min(self._replay.buffer_size, -(-self._batch_size // self._replay.n_envs)):
+        replay = self._replay
+        if replay is not None:
+            if replay.size() < min(replay.buffer_size, -(-self._batch_size // replay.n_envs)):
                 return None
-            batch = self._replay.sample(self._batch_size, env=self._model.get_vec_normalize_env())
+            if not np.any(getattr(replay, "ep_length", 1)):  # hindsight replay samples from whole episodes only
+                return None
+            batch = replay.sample(self._batch_size, env=self._model.get_vec_normalize_env())
             return Transitions(batch.observations, batch.actions, batch.rewards, batch.next_observations, batch.dones)
         if not self._rollout:
             return None
         count = len(self._rollout["rewards"])
+        if count < 2:
+            return None
         rows = self.generator.choice(count, min(count, self._batch_size), replace=False)
         return Transitions(**{name: self._tensors(values, rows) for name, values in self._rollout.items()})
 

@@ -110,7 +110,7 @@ class DrQSettings:
     embedding_size: Count = 256
     """Width of the embeddings that the policy similarity loss compares."""
     auxiliary_frequency: Count = 1
-    """The policy similarity loss is used at every n-th update."""
+    """The auxiliary loss is used at every n-th update."""
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -94,6 +94,18 @@ def check_tolerance(tolerance: float, name: str = "tolerance") -> None:
         raise UserError(f"{name} must be > 0 and finite, got {tolerance!r}")
 
 
+def check_match_within(match_within: float | None) -> None:
+    """Raises unless `match_within` is a non-negative number or None."""
+    if match_within is not None and not (isinstance(match_within, numbers.Real) and match_within >= 0):
+        raise UserError(f"match_within must be at least 0, or None, got {match_within!r}")
+
+
+def check_count(name: str, count: int | None) -> None:
+    """Raises unless a number of things is a positive integer, or None for all."""
+    if count is not None and not (isinstance(count, numbers.Integral) and count >= 1):
+        raise UserError(f"{name} must be a positive integer, or None for all, got {count!r}")
+
+
 def check_seed(seed: int) -> None:
     """Raises unless a seed is one that all generators take."""
     if not (isinstance(seed, int | np.integer) and 0 <= seed < 2**32):

@@ -287,6 +287,18 @@ def test_policy_of_another_agent():
     assert parts == {"convolutions", "target_convolutions", "actor"}
 
 
+def test_a_target_encoder_begins_with_the_convolutions_of_the_other_agent():
+    settings = replace(SETTINGS, auxiliary_loss="mico")
+    source, agent = make_agent(settings, seed=1), make_agent(settings, seed=0)
+    agent.restore_policy(source.policy_state())
+    features = make_batch().observations
+    images = torch.from_numpy(features).permute(0, 3, 1, 2)
+    copied, _ = agent.target_encoder.network.children()
+    assert torch.equal(copied(images), source.convolutions(images))
+    # The critic's trunk stays the agent's own, also in the copy.
+    assert torch.equal(agent.target_encoder(images), agent.encoder(images))
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
@@ -332,13 +344,18 @@ def test_losses_on_transitions_train_the_critics_encoder(name, optimizer):
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-def test_simsr_can_tell_the_best_state_from_the_worst(steps):
-    """The distance of states that earn 1 and 0 at each decision forever is the largest that a cosine can have."""
+@pytest.mark.parametrize("largest", [1.0, 8.0])
+def test_bounded_distances_can_tell_the_best_state_from_the_worst(steps, largest):
+    """The distance of states that earn most and nothing at each decision forever is the largest one possible."""
     settings = replace(SETTINGS, auxiliary_loss="simsr", return_steps=steps)
-    loss = make_agent(settings).loss
-    per_transition = sum(settings.discount**k for k in range(steps))
-    distance = loss.reward_scale * per_transition / (1 - loss.discount)
-    assert distance == pytest.approx(2.0)
+    loss = DrQAgent(20, 6, 2, settings, 0, largest_reward=largest).loss
+    per_transition = largest * sum(settings.discount**k for k in range(steps))
+    distance = per_transition / (1 - loss.discount)
+    assert loss.reward_scale * distance == pytest.approx(2.0)  # of cosines
+    normalized = replace(settings, auxiliary_loss="dbc-normalized")
+    loss = DrQAgent(20, 6, 2, normalized, 0, largest_reward=largest).loss
+    assert 2 * loss.longest == pytest.approx(distance)
+    assert DrQAgent(20, 6, 2, replace(settings, auxiliary_loss="dbc"), 0).loss.longest is None
 
 
 def test_a_coefficient_of_zero_leaves_the_agent_as_without_the_loss():

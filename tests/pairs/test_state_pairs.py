@@ -94,13 +94,20 @@ def test_a_warning_says_when_nothing_matches():
         ([corridor(2)] * 2, numbered(2), {}, "got 2 MDPs and observations of 1"),
         ([corridor(2)] * 2, numbered(2, 4), {}, "environment 1 must have observations of 1 to 3 states, got 4"),
         ([np.eye(2)] * 2, numbered(2, 2), {}, "expected FiniteMDPs, got ndarray"),
-        ([corridor(2)] * 2, numbered(2, 2), {"states": 0}, "at least one state per environment, got 0"),
+        ([corridor(2)] * 2, numbered(2, 2), {"states": 0}, "states must be a positive integer, or None for all, got 0"),
         (
             [corridor(2)] * 2,
             numbered(2, 2),
             {"visited": [[0], [2]]},
             r"states of environment 1 must be numbers in 0..1",
         ),
+        ([corridor(2)] * 2, numbered(2, 2), {"visited": [[0]]}, "visited states of 2 environments, got those of 1"),
+        ([corridor(2)] * 2, numbered(2, 2), {"match_within": -1.0}, "match_within must be at least 0"),
+        ([corridor(2)] * 2, numbered(2, 2), {"match_within": "a"}, "match_within must be at least 0"),
+        ([corridor(2)] * 2, numbered(2, 2), {"states": 2.5}, "states must be a positive integer"),
+        ([corridor(2)] * 2, numbered(2, 2), {"pairs": [(0, 1, 2)]}, "pairs must be a list of pairs of environments"),
+        ([corridor(2)] * 2, numbered(2, 2), {"pairs": [0, 1]}, "pairs must be a list of pairs of environments"),
+        ([corridor(2)] * 2, numbered(2, 2), {"pairs": [(0.5, 1)]}, "pairs must be integers"),
         ([corridor(2)] * 2, numbered(2, 2), {"pairs": [(0, 0)]}, "two different environments"),
     ],
 )
@@ -109,8 +116,15 @@ def test_bad_input_is_explained(mdps, observations, options, message):
         StatePairs(mdps, observations, metric=psm, **options)
 
 
+NOT_FINITE = [(np.where(np.eye(3), wrong, 1.0), f"and finite, got {wrong}") for wrong in (np.nan, np.inf)]
+
+
 def test_metrics_of_the_wrong_shape_or_sign_are_refused():
-    for wrong, message in ((np.zeros((2, 2)), "has shape"), (np.full((3, 3), -1.0), "must be non-negative")):
+    for wrong, message in (
+        (np.zeros((2, 2)), "has shape"),
+        (np.full((3, 3), -1.0), "must be non-negative"),
+        *NOT_FINITE,
+    ):
         pairs = StatePairs([corridor(2)] * 2, numbered(2, 2), metric=partial(lambda x, y, found: found, found=wrong))
         with pytest.raises(UserError, match=message):
             pairs.sample()

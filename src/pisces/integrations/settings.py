@@ -6,8 +6,16 @@ from dataclasses import dataclass
 
 from pisces.errors import UserError
 from pisces.integrations.encoders import Layers
-from pisces.losses.checks import check_match_within, check_positive
-from pisces.validation import Count, Fraction, NonNegativeInt, Positive, check_settings, check_tolerance
+from pisces.losses.checks import check_positive
+from pisces.validation import (
+    Count,
+    Fraction,
+    NonNegativeInt,
+    Positive,
+    check_match_within,
+    check_settings,
+    check_tolerance,
+)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from pisces.errors import UserError, unknown_name
 from pisces.losses.checks import check_rows
-from pisces.losses.precision import in_one_precision
+from pisces.losses.numerics import in_one_precision
 from pisces.validation import check_discount
 
 Encoder = Callable[[Any], Tensor]

@@ -38,9 +38,3 @@ def check_positive(name: str, value: float) -> None:
     """Raises unless a number is positive."""
     if not (isinstance(value, numbers.Real) and value > 0):
         raise UserError(f"{name} must be positive, got {value!r}")
-
-
-def check_match_within(match_within: float | None) -> None:
-    """Raises unless `match_within` is a non-negative number or None."""
-    if match_within is not None and not (isinstance(match_within, numbers.Real) and match_within >= 0):
-        raise UserError(f"match_within must be at least 0, or None, got {match_within!r}")

@@ -7,8 +7,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from pisces.errors import UserError
-from pisces.losses.checks import check_match_within, check_metric, check_positive, check_rows
-from pisces.losses.directions import cosine_similarity
+from pisces.losses.checks import check_metric, check_positive, check_rows
+from pisces.losses.numerics import cosine_similarity
+from pisces.validation import check_match_within
 
 MATCHED_SHARE, FINEST = 0.5, 0.02
 """A scale from the data matches this share of anchors, and is at least this share of the mean distance."""

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from pisces.losses.behavioral import BehavioralLoss, Encoder, Transitions, target_features
 from pisces.losses.checks import check_rows
-from pisces.losses.precision import in_full_precision
+from pisces.losses.numerics import in_full_precision
 
 
 @in_full_precision

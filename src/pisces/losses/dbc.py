@@ -19,7 +19,7 @@ from pisces.losses.behavioral import (
 )
 from pisces.losses.checks import check_positive, check_rewards
 from pisces.losses.models import GaussianModel
-from pisces.losses.precision import in_full_precision
+from pisces.losses.numerics import in_full_precision
 
 
 @in_full_precision

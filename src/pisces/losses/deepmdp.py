@@ -8,7 +8,7 @@ from torch import Tensor
 from pisces.losses.behavioral import BehavioralLoss, Encoder, Transitions, target_features
 from pisces.losses.checks import check_rewards
 from pisces.losses.models import ActionModel
-from pisces.losses.precision import in_full_precision
+from pisces.losses.numerics import in_full_precision
 
 
 @in_full_precision

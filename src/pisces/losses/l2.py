@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from pisces.losses.checks import check_metric, check_rows
-from pisces.losses.precision import in_one_precision
+from pisces.losses.numerics import in_one_precision
 
 SMALLEST_SQUARE = 1e-12
 """Squared distances are raised to this before the root, whose slope at zero is infinite."""

@@ -19,8 +19,7 @@ from pisces.losses.behavioral import (
     target_features,
 )
 from pisces.losses.checks import check_positive, check_rewards
-from pisces.losses.directions import directions
-from pisces.losses.precision import in_full_precision
+from pisces.losses.numerics import directions, in_full_precision
 
 
 @in_full_precision

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pisces.errors import UserError
-from pisces.losses.precision import in_full_precision
+from pisces.losses.numerics import in_full_precision
 
 LOWEST_STD, HIGHEST_STD = 1e-2, 10.0
 """Bounds of a predicted standard deviation."""

@@ -9,9 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pisces.losses.behavioral import BehavioralLoss, Encoder, Transitions, target_features
-from pisces.losses.directions import cosine_similarity
 from pisces.losses.models import ActionModel, linear
-from pisces.losses.precision import in_full_precision
+from pisces.losses.numerics import cosine_similarity, in_full_precision
 
 
 @in_full_precision

@@ -19,9 +19,8 @@ from pisces.losses.behavioral import (
     target_features,
 )
 from pisces.losses.checks import check_positive, check_rewards
-from pisces.losses.directions import cosine_similarity, directions
 from pisces.losses.models import ActionModel
-from pisces.losses.precision import in_full_precision
+from pisces.losses.numerics import cosine_similarity, directions, in_full_precision
 
 NEXT = ("model", "observed")
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pisces.errors import UserError
 from pisces.trajectories import Trajectory
+from pisces.validation import as_integers, check_match_within
 
 EnvironmentMetric = Callable[[int, int], NDArray[np.float64]]
 """Returns the distances between the states of two environments, given by their numbers."""
@@ -34,7 +35,10 @@ def best_shares(pairs: Sequence[tuple[int, int]], shares: Sequence[float]) -> ND
 
 def check_pairs(pairs: Sequence[tuple[int, int]], environments: int) -> list[tuple[int, int]]:
     """Raises unless all are pairs of two different environments."""
-    checked = [(int(x), int(y)) for x, y in pairs]
+    numbers = as_integers("pairs", list(pairs), "[n, 2]")
+    if numbers.size and numbers.shape[1:] != (2,):
+        raise UserError(f"pairs must be a list of pairs of environments, e.g. [(0, 1)], got {list(pairs)[:2]}")
+    checked = [(int(x), int(y)) for x, y in numbers]
     wrong = [pair for pair in checked if pair[0] == pair[1] or not all(0 <= env < environments for env in pair)]
     if wrong or not checked:
         raise UserError(f"pairs must be of two different environments in 0..{environments - 1}, got {wrong[:1]}")
@@ -58,6 +62,9 @@ class PairChoice:
     """Largest distance of a match; None for equal probabilities."""
     shares: NDArray[np.float64] | None = None
     """The share of matched states in each of `pairs`, 0 for pairs left out; computed when the first is sampled."""
+
+    def __post_init__(self) -> None:
+        check_match_within(self.match_within)
 
     def sample(self, rng: np.random.Generator, metric: EnvironmentMetric) -> tuple[int, int]:
         """Samples two environments, given the function that returns the distances between their states."""

@@ -14,7 +14,7 @@ from pisces.errors import UserError
 from pisces.metrics.mdp.finite_mdp import FiniteMDP
 from pisces.pairs.matching import PairChoice, check_pairs
 from pisces.pairs.trajectory_pairs import Pair, check_metric_values
-from pisces.validation import as_generator, as_integers
+from pisces.validation import as_generator, as_integers, check_count
 
 StateMetric = Callable[[FiniteMDP, FiniteMDP], Any]
 """A function of two MDPs that returns the distances between their states, or a `MetricResult`."""
@@ -72,6 +72,8 @@ class StatePairs:
         self.generator = as_generator(seed)
         self._known: dict[tuple[int, int], NDArray[np.float64]] = {}
         self._visited = [np.arange(len(values)) for values in self.observations]
+        if visited is not None and len(visited) != len(self.mdps):
+            raise UserError(f"expected visited states of {len(self.mdps)} environments, got those of {len(visited)}")
         for environment, numbers in enumerate(visited or ()):
             self.visit(environment, numbers)
 
@@ -123,8 +125,7 @@ def _check(mdps: Sequence[FiniteMDP], observations: Sequence[NDArray[Any]], stat
     if len(mdps) < 2 or len(mdps) != len(observations):
         counts = f"{len(mdps)} MDPs and observations of {len(observations)}"
         raise UserError(f"expected at least two MDPs and the observations of each, got {counts}")
-    if states is not None and states < 1:
-        raise UserError(f"expected at least one state per environment, got {states}")
+    check_count("states", states)
     for number, (mdp, values) in enumerate(zip(mdps, observations, strict=True)):
         if not isinstance(mdp, FiniteMDP):
             raise UserError(f"expected FiniteMDPs, got {type(mdp).__name__}")

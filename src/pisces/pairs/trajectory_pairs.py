@@ -21,7 +21,7 @@ from pisces.pairs.matching import PairChoice, check_pairs, warn_of_identical
 from pisces.pairs.metric_store import MetricStore
 from pisces.trajectories import Trajectory
 from pisces.trajectories.trajectory import STEP_FIELDS
-from pisces.validation import as_generator, check_discount
+from pisces.validation import as_generator, check_count, check_discount
 
 MEMORY_LIMIT = 256 * 2**20
 """Metrics that need more bytes than this are kept in a file."""
@@ -94,9 +94,8 @@ class TrajectoryPairs:
         check_discount(discount)
         if last is not None and last not in get_args(Last):
             raise unknown_name("last", last, get_args(Last))
-        for count in (states, candidates):
-            if count is not None and count < 1:
-                raise UserError(f"expected at least one state per trajectory, got {count}")
+        for name, count in (("states", states), ("candidates", candidates)):
+            check_count(name, count)
         self.generator = as_generator(seed)
         self.groups = _check_groups(environments, cost)
         warn_of_identical(self.groups)
@@ -188,11 +187,12 @@ def _nearest_and_others(metric: NDArray[np.float64], count: int, rng: np.random.
 
 
 def check_metric_values(metric: NDArray[np.float64], shape: tuple[int, int]) -> None:
-    """Raises unless distances have the right shape and sign; losses rely on it and do not check values again."""
+    """Raises unless distances have the right shape and values; losses rely on it and do not check values again."""
     if metric.shape != shape:
-        raise UserError(f"the cost of trajectories of {shape[0]} and {shape[1]} states has shape {metric.shape}")
-    if metric.min() < 0:
-        raise UserError(f"distances must be non-negative, got {metric.min()}; check the cost function")
+        raise UserError(f"the cost or metric of {shape[0]} and {shape[1]} states has shape {metric.shape}")
+    wrong = metric[~(np.isfinite(metric) & (metric >= 0))]
+    if len(wrong):
+        raise UserError(f"distances must be non-negative and finite, got {wrong[0]}; check the cost or metric function")
 
 
 def _check_groups(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pisces.errors import UserError
 from pisces.validation import Count, Discount, NonNegative, Positive, check_settings
 
 Augmentation = Literal["none", "randconv", "colors"]
@@ -48,3 +49,5 @@ class CloningSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.metric == "bisimulation" and self.states == "expert" and self.auxiliary in ("contrastive", "l2"):
+            raise UserError("metric='bisimulation' compares all actions of a state; it needs states='all'")

@@ -37,6 +37,7 @@ class DrQAgent(PixelPolicy):
         settings: the hyperparameters.
         seed: seeds the weights and all sampling.
         device: the torch device.
+        largest_reward: of a decision; the smallest is 0.
     """
 
     def __init__(
@@ -47,8 +48,9 @@ class DrQAgent(PixelPolicy):
         settings: DrQSettings,
         seed: int,
         device: str = "cpu",
+        largest_reward: float = 1.0,
     ) -> None:
-        super().__init__(frame_size, channels, action_size, settings, seed, device)
+        super().__init__(frame_size, channels, action_size, settings, seed, device, largest_reward)
         self.views = Views(settings.padding, settings.strong_share, self.device)
         sizes = (self.inputs, settings.feature_size, settings.hidden_size, action_size)
         self.critic = Critic(*sizes, settings.critic_norm, self._generator).to(self.device)
@@ -69,6 +71,9 @@ class DrQAgent(PixelPolicy):
         super().restore_policy(tensors)
         if self.settings.target_convolutions:
             load_module(self.target_convolutions, "convolutions.", tensors)
+        if self.target_encoder is not None:
+            convolutions, _ = self.target_encoder.network.children()
+            load_module(convolutions, "convolutions.", tensors)
 
     def _make_optimizers(self) -> dict[str, torch.optim.Adam]:
         groups: dict[str, list[Tensor]] = {

@@ -30,6 +30,7 @@ class PixelPolicy:
         settings: the hyperparameters.
         seed: seeds the weights and all sampling.
         device: the torch device.
+        largest_reward: of a decision; the smallest is 0. Losses that bound distances by rewards need it.
     """
 
     def __init__(
@@ -40,7 +41,9 @@ class PixelPolicy:
         settings: DrQSettings,
         seed: int,
         device: str = "cpu",
+        largest_reward: float = 1.0,
     ) -> None:
+        self.largest_reward = largest_reward
         self.settings, self.seed, self.action_size = settings, seed, action_size
         self.device = check_device(device)
         self.updates = 0
@@ -54,10 +57,11 @@ class PixelPolicy:
     def _make_loss(self) -> ContrastiveMetricLoss | BehavioralLoss:
         settings = self.settings
         if settings.auxiliary_loss != "pse":
-            values = {
-                "discount": settings.discount**settings.return_steps,
-                "reward_scale": 2 * (1 - settings.discount),  # values of rewards in [0, 1] then differ by 2 at most
-            }
+            discount = settings.discount**settings.return_steps
+            largest_value = self.largest_reward / (1 - settings.discount)
+            values = {"discount": discount, "reward_scale": 2 / largest_value}  # scaled values differ by 2 at most
+            if settings.auxiliary_loss == "dbc-normalized":
+                values["reward_range"] = largest_value * (1 - discount)  # of the rewards of all steps of a transition
             options = loss_options(settings.auxiliary_loss, values)
             sizes = (settings.feature_size, self.action_size)
             return make_loss(settings.auxiliary_loss, *sizes, generator=self._generator, **options)

@@ -172,6 +172,11 @@ class DistractingConfig(Config):
         return self.protocol.action_repeat or action_repeat(self.task)
 
     @property
+    def largest_reward(self) -> float:
+        """The largest reward of a decision; those of the suite's steps are in [0, 1]."""
+        return 1.0 if self.settings.average_rewards else float(self.action_repeat)
+
+    @property
     def needs_pretraining(self) -> bool:
         """Whether another run comes first."""
         return self.has_pairs or self.init == "pretrained"

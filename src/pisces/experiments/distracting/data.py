@@ -48,7 +48,7 @@ def make_agent(config: DistractingConfig, env: DistractingEnv, device: str = "cp
     """Returns the config's untrained agent."""
     height, _, channels = env.observation_space.shape  # type: ignore[misc]
     actions = env.action_space.shape[0]  # type: ignore[index]
-    return DrQAgent(height, channels, actions, config.settings, config.seed, device)
+    return DrQAgent(height, channels, actions, config.settings, config.seed, device, config.largest_reward)
 
 
 def stream_seed(config: DistractingConfig, *stream: int) -> int:

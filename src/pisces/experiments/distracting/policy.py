@@ -51,7 +51,9 @@ def load_policy(folder: RunFolder, config: DistractingConfig) -> ControlPolicy:
     with folder.checkpoint_errors():
         outputs = len(tensors["actor.output.bias"])
         actions = outputs // 2 if config.settings.policy == "gaussian" else outputs
-        agent = PixelPolicy(size, channels, actions, config.settings, config.seed)
+        agent = PixelPolicy(
+            *(size, channels, actions, config.settings, config.seed), largest_reward=config.largest_reward
+        )
         agent.restore_policy(tensors)
         load_module(agent.loss, "loss.", tensors)
     return ControlPolicy(agent, (size, size, channels))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 
-from jumping_meta import meta_values
+from jumping_meta import ReptileSettings, meta_values
 from jumping_tables import paired_differences, variant_values
 from jumping_variants import Variant
 from lqr_tables import ablation_points
@@ -62,6 +62,9 @@ class Gain:
         more = paired_differences(runs, self.worse, self.better, self.value, self.colors)
         cell = Cell(more, limits=(-100.0, 100.0))
         evidence = f"difference on the same seeds, in points: {cell.ours()}" if more else "no runs"
+        sides = [variant_values(runs, side, self.value, self.colors) for side in (self.better, self.worse)]
+        if more and max(map(len, sides)) > len(more):
+            evidence += f"; means of all seeds {' and '.join(f'{fmean(side):.1f} (n={len(side)})' for side in sides)}"
         return [self.text, verdict(more), f"{evidence} ([table]({self.page}))"]
 
 
@@ -140,9 +143,12 @@ def epsilon_row(runs: Runs) -> list[str]:
 def meta_row(root: Path) -> list[str]:
     """Meta-learning on the wide grid."""
     values = meta_values(root, TEST)
-    enough = len(values) >= FEW and fmean(values) < JUMPING["dropout+l2"]["wide"].mean + SLIGHT
-    found = "not run" if not values else "confirmed" if enough else "too few seeds" if len(values) < FEW else "opposite"
-    text = "Meta-learning does not solve unseen tasks (Reptile)"
+    interval = Cell(values).interval(0.95) if len(values) >= FEW else None
+    limit = JUMPING["dropout+l2"]["wide"].mean + SLIGHT
+    found = "not run" if not values else "too few seeds"
+    if interval is not None:
+        found = "confirmed" if interval[1] < limit else "opposite" if interval[0] > limit else "not decided"
+    text = f"Meta-learning does not solve unseen tasks (Reptile, {ReptileSettings.iterations:,} iterations)"
     return [text, found, f"{Cell(values).ours()} ([table](#meta-learning))" if values else "no runs"]
 
 
@@ -220,12 +226,16 @@ class Compared:
 
     @property
     def distance(self) -> float:
-        """Difference of the means in standard errors, with sign; 0 if there are no two seeds."""
+        """Difference of the means in standard errors, with sign, beyond what the paper's rounding explains.
+
+        It is 0 if there are no two seeds.
+        """
         if len(self.values) < 2:
             return 0.0
         error = math.hypot(stdev(self.values) / math.sqrt(len(self.values)), self.published_error)
         difference = fmean(self.values) - self.published.mean
-        return difference / error if error else math.copysign(math.inf, difference) if abs(difference) > 0.1 else 0.0
+        beyond = max(abs(difference) - 0.5 * 10**-self.published.digits, 0.0)
+        return math.copysign(beyond / error if error else math.inf if beyond else 0.0, difference)
 
 
 def compared_cells(runs: StoredRuns) -> Iterable[Compared]:

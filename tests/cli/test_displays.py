@@ -47,6 +47,21 @@ def test_bar_percentage_and_time_left_are_kept(width, monkeypatch):
     assert ("solved [/x]" in line) == (width == 200)
 
 
+@pytest.mark.parametrize("live", [True, False])
+def test_a_run_that_is_needed_first_is_named_and_heard_apart(live):
+    console = terminal(200) if live else Console(file=io.StringIO(), width=200)
+    display = RunDisplay(["pse, seed 0"], lambda row: f"return {row['value']}", console)
+    for requirement, value in (("drq", 1), ("drq", 1), ("", 2)):
+        evaluation = {"iteration": 10, "value": value}
+        display.update(0, Progress(10, 10, {}, evaluation, requirement))
+        if live:
+            console.print(display._bars.get_renderable())
+    lines = [line.strip() for line in console.file.getvalue().splitlines() if line.strip()]
+    assert ["first drq" in line for line in lines] == ([True, True, False] if live else [True, False])
+    assert "return 1" in lines[0]
+    assert "return 2" in lines[-1]
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(0, "1 s left"), (80, "80 s left"), (100, "2 min left"), (5400, "1.5 h left"), (36000, "10.0 h left")],

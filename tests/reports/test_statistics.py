@@ -54,11 +54,18 @@ def test_students_interval_by_hand():
     assert mean_interval([1.0, 2.0, 3.0], 0.99).high == pytest.approx(2 + 9.924843 / np.sqrt(3))
 
 
-def test_tasks_weigh_the_same_in_means_and_by_runs_in_pools():
+def test_tasks_weigh_the_same_in_means_and_in_pools():
     assert mean(TWO) == (1 + 20) / 2
-    assert median(TWO) == 10.0
-    assert interquartile_mean(TWO) == (2 + 10 + 20) / 3
+    # Three copies of the runs of a and two of those of b.
+    assert median(TWO) == (2 + 10) / 2
+    assert interquartile_mean(TWO) == pytest.approx((2 + 2 + 2 + 10 + 10 + 20) / 6)
     assert {task: summarize(values).mean for task, values in TWO.runs.items()} == {"a": 1.0, "b": 20.0}
+
+
+def test_more_runs_of_one_task_do_not_change_pools():
+    many = Scores({"a": (0.0, 2.0) * 5, "b": (10.0, 20.0, 30.0)})
+    assert median(many) == median(TWO)
+    assert interquartile_mean(many) == pytest.approx(interquartile_mean(TWO))
 
 
 def test_probability_of_improvement_by_hand():

@@ -18,9 +18,14 @@ def starts(folder):
 
 def test_requirements_come_first_and_are_heard(tmp_path):
     job, heard = Job(FAKE, FakeConfig(1, needs=7, iterations=2), device="meta"), []
-    folder = job.run(tmp_path, [lambda progress: heard.append((progress.iteration, progress.total))])
+
+    def hear(progress):
+        heard.append((progress.requirement, progress.iteration, progress.total))
+
+    folder = job.run(tmp_path, [hear])
     needed = Job(FAKE, FakeConfig(7)).folder(tmp_path)
-    assert heard == [(1, 3), (2, 3), (3, 3), (1, 2), (2, 2)]
+    first = FakeConfig(7).label
+    assert heard == [(first, 1, 3), (first, 2, 3), (first, 3, 3), ("", 1, 2), ("", 2, 2)]
     assert needed.finished
     assert folder.finished
     assert folder == job.folder(tmp_path)

@@ -39,9 +39,12 @@ def test_verdicts_follow_from_the_interval(differences, expected):
 
 def test_distance_is_in_standard_errors_of_both_means():
     cell = Compared("x", (10.0, 14.0), Published(8.0, 30.0), 3.0)
-    assert cell.distance == pytest.approx(4.0 / math.hypot(2.0, 3.0))
+    assert cell.distance == pytest.approx((4.0 - 0.05) / math.hypot(2.0, 3.0))  # 8.0 may be 7.95 to 8.05
     assert Compared("x", (10.0,), Published(8.0, 30.0), 3.0).distance == 0
     assert Compared("x", (10.0, 10.0), Published(8.0, 0.0), 0.0).distance == math.inf
+    assert Compared("x", (6.0, 6.0), Published(8.0, 0.0), 0.0).distance == -math.inf
+    assert Compared("x", (8.04, 8.04), Published(8.0, 0.0), 0.0).distance == 0
+    assert Compared("x", (0.036, 0.036), Published(0.03, 0.0), 0.0).distance == math.inf
 
 
 def test_tables_name_claims_and_differences_of_the_runs():
@@ -54,6 +57,10 @@ def test_tables_name_claims_and_differences_of_the_runs():
     table = claims_table(StoredRuns(tuple(runs)), NOWHERE)
     (line,) = (line for line in table.splitlines() if "PSEs add to RandConv, narrow grid" in line)
     assert "| confirmed |" in line
+    assert "means of all seeds" not in line
+    more = [*runs, jumping_run("randconv", 5, values={"test_solved_percent": 80.4}, grid="narrow")]
+    (line,) = (row for row in claims_table(StoredRuns(tuple(more)), NOWHERE).splitlines() if "RandConv, narrow" in row)
+    assert "; means of all seeds 90.4 (n=5) and 55.4 (n=6)" in line
     assert len(table.splitlines()) >= len(GAINS) + 2
     found = disagreements_table(StoredRuns(tuple(runs)), NOWHERE)
     assert "| RandConv, narrow grid | 50.4, n=5 | 33.7 (11.8) |" in found

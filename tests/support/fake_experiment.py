@@ -29,6 +29,10 @@ class FakeConfig:
     def identity(self):
         return non_defaults(self)
 
+    @property
+    def label(self):
+        return f"{self.method} {self.seed}"
+
 
 class FakeExperiment:
     """The result of a run depends on its config alone, like that of a real one."""

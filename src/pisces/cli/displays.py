@@ -70,13 +70,19 @@ class Display:
             self._drawn.stop()
 
 
+def run_name(name: str, progress: Progress | None) -> str:
+    """A run's name, with the run that is done for it first."""
+    return f"{name}: first {progress.requirement}" if progress is not None and progress.requirement else name
+
+
 class RunDisplay(Display):
     """Live bars, one per run, with the newest losses and evaluation; plain lines where there is no terminal."""
 
     def __init__(self, names: list[str], describe: Describe, console: Console | None = None) -> None:
         console = console or Console()
         self._describe, self._names = describe, names
-        self._shown: dict[int, int] = {}
+        self._shown: set[tuple[int, str, int]] = set()
+        self._runs: dict[int, str] = {}
         self._bars = Bars(
             CutColumn("description", 0.3),
             BarColumn(BAR_WIDTH),
@@ -90,16 +96,21 @@ class RunDisplay(Display):
         self._ids = [self._bars.add_task(name, total=None, **fresh) for name in names]
 
     def update(self, index: int, progress: Progress) -> None:
-        """Shows the progress of one run."""
-        fields: dict[str, Any] = {}
+        """Shows the progress of one run, or of one that it needs first."""
+        name = run_name(self._names[index], progress)
+        if self._runs.setdefault(index, progress.requirement) != progress.requirement:
+            self._runs[index] = progress.requirement
+            self._bars.reset(self._ids[index], losses="", evaluation="")
+        fields: dict[str, Any] = {"description": name}
         if progress.losses:
             fields["losses"] = "  ".join(f"{name} {value:.3f}" for name, value in progress.losses.items() if value)
         if progress.evaluation is not None:
             fields["evaluation"] = self._describe(progress.evaluation)
             at = progress.evaluation.get("iteration", progress.iteration)
-            if not self._console.is_terminal and self._shown.get(index) != at:
-                self._shown[index] = at
-                self._console.print(f"{self._names[index]}: iteration {at}: {fields['evaluation']}", soft_wrap=True)
+            shown_now = (index, progress.requirement, at)
+            if not self._console.is_terminal and shown_now not in self._shown:
+                self._shown.add(shown_now)
+                self._console.print(f"{name}: iteration {at}: {fields['evaluation']}", soft_wrap=True)
         task = self._bars.tasks[index]
         shown = {name: fields.get(name, task.fields[name]) for name in ("evaluation", "losses")}
         fields["words"] = "  ".join(filter(None, shown.values()))  # the evaluation first: the end is cut off
@@ -165,7 +176,7 @@ class SweepDisplay(LiveTable):
         for index, progress in state.running.items():
             share = "starting" if progress is None else f"{100 * progress.iteration / progress.total:.0f} %"
             newest = "" if progress is None or progress.evaluation is None else self._describe(progress.evaluation)
-            table.add_row(self._name(index), share, newest)
+            table.add_row(run_name(self._name(index), progress), share, newest)
         for index, path in state.failed.items():
             table.add_row(self._name(index), "failed", str(path))
         return table

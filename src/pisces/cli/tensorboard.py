@@ -32,8 +32,8 @@ class EventLog:
             self._writer.close()
 
     def update(self, progress: Progress) -> None:
-        """Writes what is new; the first call creates the file."""
-        if self._folder is None:
+        """Writes what is new; the first call creates the file. Required runs have folders of their own."""
+        if self._folder is None or progress.requirement:
             return
         if self._writer is None:
             from torch.utils.tensorboard import SummaryWriter

@@ -14,6 +14,10 @@ class Published:
     deviation: float
     """Standard deviation, or standard error where the paper reports that."""
 
+    @property
+    def digits(self) -> int:
+        """Digits of the mean after the point."""
+        return 1 if self.mean == 0 or self.mean >= 0.1 else 2
+
     def __str__(self) -> str:
-        digits = 1 if self.mean == 0 or self.mean >= 0.1 else 2
-        return f"{self.mean:.{digits}f} ({self.deviation:.1f})"
+        return f"{self.mean:.{self.digits}f} ({self.deviation:.1f})"

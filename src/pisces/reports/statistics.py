@@ -1,11 +1,12 @@
 """Statistics of runs, on scores that carry their labels: no bare axes to mix up.
 
 `Scores` holds the runs of one method by task. Spread and intervals are always those between runs of the same task;
-tasks are averaged or pooled only by functions that say so.
+tasks are averaged or pooled only by functions that say so, and every task then weighs the same.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -127,13 +128,20 @@ def mean(scores: Scores) -> float:
 
 
 def median(scores: Scores) -> float:
-    """Median of all runs of all tasks."""
-    return float(np.median(np.concatenate(scores.arrays())))
+    """Median of the runs of all tasks: every task weighs the same, however many runs it has."""
+    return float(np.median(_balanced(scores)))
 
 
 def interquartile_mean(scores: Scores) -> float:
-    """Mean of the middle half of all runs of all tasks."""
-    return _middle_mean(np.concatenate(scores.arrays()))
+    """Mean of the middle half of the runs of all tasks: every task weighs the same, however many runs it has."""
+    return _middle_mean(_balanced(scores))
+
+
+def _balanced(scores: Scores) -> FloatArray:
+    """The runs of all tasks, repeated so that each task has equally many."""
+    arrays = scores.arrays()
+    count = math.lcm(*map(len, arrays))
+    return np.concatenate([np.repeat(runs, count // len(runs)) for runs in arrays])
 
 
 def bootstrap_interval(

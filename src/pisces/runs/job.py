@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -59,7 +59,7 @@ class Job:
 
         Args:
             out: root of the run folders.
-            listeners: called after every iteration, of the requirements too.
+            listeners: called after every iteration; also of required runs, which `Progress.requirement` names.
 
         Returns:
             The folder of the finished run.
@@ -77,11 +77,17 @@ class Job:
             folder.remove_leftovers()
             return False
         _check_kind(self.device, self.experiment)
-        done = False
-        for config in (*self.experiment.requirements(self.config), self.config):
-            folder = RunFolder.of(out, config).create(config)
-            done = folder.finish_by(partial(self.experiment.run, config, folder, listeners, self.device))
-        return done
+        for config in self.experiment.requirements(self.config):
+            self._finish(config, out, [_for_requirement(listener, config.label) for listener in listeners])
+        return self._finish(self.config, out, listeners)
+
+    def _finish(self, config: Any, out: str | Path, listeners: Sequence[Listener]) -> bool:
+        folder = RunFolder.of(out, config).create(config)
+        return folder.finish_by(partial(self.experiment.run, config, folder, listeners, self.device))
+
+
+def _for_requirement(listener: Listener, label: str) -> Listener:
+    return lambda progress: listener(replace(progress, requirement=label))
 
 
 def _check_kind(device: str, experiment: Runnable) -> None:

@@ -19,6 +19,8 @@ class Progress:
     """The losses of the last iteration by name."""
     evaluation: Mapping[str, Any] | None = None
     """The new row of the metrics if this iteration ended with an evaluation."""
+    requirement: str = ""
+    """The label of the run, if it is one that another run needs first."""
 
 
 Listener = Callable[[Progress], None]

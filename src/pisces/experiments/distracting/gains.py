@@ -15,10 +15,12 @@ from pisces.reports.tables import Cell, Table
 
 Source = tuple[str, str, str, str, str]
 DIFFERENCES = (-1000.0, 1000.0)
+GAP_CHANGES = (-2000.0, 2000.0)
+"""Limits of a difference of returns, and of one of two differences."""
 NOTE = (
     "Seeds that were trained both ways. Differences are paired by seed: mean, in parentheses the standard error, n = "
     "seeds, in brackets the 95 % CI. The gap is the return on training backgrounds minus that on unseen ones; a "
-    "negative share means that it grew."
+    "negative share means that it grew, one above 100 % that unseen backgrounds gave more with PSEs."
 )
 AVERAGE_NOTE = (
     " Last row: differences in percent of the paper's DrQ, a mean over tasks with two or more seeds; stratified "
@@ -103,8 +105,8 @@ def _row(gain: Gain) -> tuple[str | Cell, ...]:
         for side in gain.sides()
     ]
     cells = [
-        Cell(values, None, "error", limits=DIFFERENCES, digits=0, compared=False)
-        for values in (gain.differences(), gain.gap_changes())
+        Cell(values, None, "error", limits=limits, digits=0, compared=False)
+        for values, limits in ((gain.differences(), DIFFERENCES), (gain.gap_changes(), GAP_CHANGES))
     ]
     closed = gain.gap_closed()
     text = "–" if closed is None else f"{100 * closed:.0f} %"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pisces.experiments.jumping.config import JumpingConfig
+from pisces.experiments.jumping.config import METHODS, JumpingConfig
 from pisces.experiments.jumping.paper import JUMPING, JUMPING_COLORS
 from pisces.reports.results import StoredRun
 from pisces.reports.statistics import (
@@ -204,12 +204,13 @@ def epsilon_scores(runs: Iterable[StoredRun]) -> dict[tuple[str, float], tuple[f
 def epsilon_table(runs: Iterable[StoredRun]) -> Table:
     """PSEs from suboptimal policies; the paper shows these numbers as a figure only."""
     rows: list[TableRow] = []
-    for (method, epsilon), values in epsilon_scores(runs).items():
+    scores = epsilon_scores(runs)
+    for (method, epsilon), values in scores.items():
         rows.append((method, f"{epsilon:g}", Cell(values, source=(method, "wide", False, epsilon))))
-    note = (
-        "PSM of policies that take the other action with probability ε; the paper shows a figure only. "
-        "For ε up to 0.4, training is that of ε = 0 bit for bit. "
-    )
+    note = "PSM of policies that take the other action with probability ε; the paper shows a figure only. "
+    # Other losses use the distances themselves.
+    if all(getattr(METHODS[method], "auxiliary", "") == "contrastive" for method, _ in scores):
+        note += "For ε up to 0.4, training is that of ε = 0 bit for bit. "
     note += OURS.format(spread="standard deviation", percent=95)
     header = ("method", "ε", "wide")
     return Table("epsilon", "Suboptimal policies: unseen tasks solved (%)", note, header, tuple(rows))
@@ -237,12 +238,12 @@ def aggregate_table(runs: Iterable[StoredRun]) -> str:
             better = f"{probability_of_improvement(own, scores[BASELINE]):.2f} {_interval(interval, 2)}"
         counts = ", ".join(f"{grid} {len(values)}" for grid, values in own.runs.items())
         rows.append([escape_markdown(method), counts, *cells, better])
-    note = "In brackets 95 % bootstrap intervals; runs are resampled within each grid."
+    note = "Every grid weighs the same. In brackets 95 % bootstrap intervals; runs are resampled within each grid."
     header = [
         "method",
         "runs",
         "mean",
-        "median of all runs",
+        "median",
         "interquartile mean",
         f"probability of beating `{BASELINE}`",
     ]

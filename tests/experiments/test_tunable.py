@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from pisces.cli.options import setting_options
 from pisces.envs.distracting.videos import find_videos
 from pisces.envs.jumping import split_tasks
 from pisces.errors import UserError
@@ -36,6 +37,17 @@ def config_of(experiment, method, options=None, seeds=(1, 2), **changes):
     space = experiment.search_space(method)
     config = TuningConfig(experiment, method, "smoke", seeds, space, {}, options or {}, "random")
     return replace(config, **changes)
+
+
+@pytest.mark.parametrize("experiment", all_experiments().values(), ids=lambda experiment: experiment.name)
+def test_what_a_search_finds_are_options_of_the_command_line(experiment):
+    known = {name for name, *_ in setting_options(experiment)}
+    for method in experiment.config_class.methods:
+        try:
+            space = experiment.search_space(method)
+        except UserError:  # the method has nothing to tune
+            continue
+        assert {dimension.name for dimension in space} <= known
 
 
 def run_of(config):

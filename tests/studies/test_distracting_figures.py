@@ -1,5 +1,7 @@
+import os
 from pathlib import Path
 
+import pytest
 from PIL import Image
 from stored_runs import stored_run
 
@@ -46,6 +48,26 @@ def test_curves_are_drawn(tmp_path):
     main(tmp_path / "results", tmp_path / "images")
     assert (tmp_path / "images" / CURVES).read_bytes().startswith(b"\x89PNG")
     assert not list((tmp_path / "images").glob("*.gif"))
+
+
+@pytest.mark.parametrize("damage", ["half", "empty", "text", "folder", "pipe"])
+def test_a_damaged_episode_is_left_out(damage, tmp_path):
+    for method in ("drq", "drq+pse"):
+        config = DistractingConfig.make(method, "cpu")
+        folder = RunFolder.of(tmp_path, config).create(config)
+        folder.write_result(config, VALUES)
+        path = folder.file(EPISODE)
+        frames = [Image.new("RGB", (20, 20), (2 * k, 0, k)) for k in range(100)]
+        frames[0].save(path, save_all=True, append_images=frames[1:])
+    whole = path.read_bytes()
+    path.unlink()
+    if damage in ("folder", "pipe"):
+        (os.mkdir if damage == "folder" else os.mkfifo)(path)
+    else:
+        path.write_bytes({"half": whole[: len(whole) // 2], "empty": b"", "text": b"GIF89a, not"}[damage])
+    runs = read_runs([tmp_path], all_experiments()).of("distracting")
+    assert len(runs) == 2
+    assert Distracting().page_section(runs, "none").html == ""
 
 
 def test_episodes_without_and_with_pses_are_shown_side_by_side(tmp_path):

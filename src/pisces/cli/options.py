@@ -49,18 +49,25 @@ def _plain(kind: type[Config]) -> list[Field[Any]]:
 def setting_options(experiment: Experiment[Any]) -> list[Option]:
     """Returns one option per setting of the experiment's agents; None leaves a setting as the method has it."""
     found: dict[str, Option] = {}
-    for entry in fields(experiment.config_class):
-        if entry.default_factory is MISSING:
-            continue
-        kind: type = entry.default_factory().__class__
-        hints, docs = get_type_hints(kind), field_docs(kind)
-        for name, hint in hints.items():
-            kind_name = getattr(_parsed(hint), "__name__", "value").upper()
-            words = tyro.conf.arg(
-                help=_help(docs.get(name, ""), hint), help_behavior_hint="(default: the method's)", metavar=kind_name
-            )
-            found[name] = (name, Annotated[_parsed(hint) | None, words], None)
+    for kind, owners in _setting_kinds(experiment.config_class).items():
+        docs = field_docs(kind)
+        for name, hint in get_type_hints(kind).items():
+            if name not in found:
+                kind_name = getattr(_parsed(hint), "__name__", "value").upper()
+                text = f"{_help(docs.get(name, ''), hint)}{owners}"
+                words = tyro.conf.arg(help=text, help_behavior_hint="(default: the method's)", metavar=kind_name)
+                found[name] = (name, Annotated[_parsed(hint) | None, words], None)
     return list(found.values())
+
+
+def _setting_kinds(kind: type[Config]) -> dict[type, str]:
+    """The dataclasses of settings of all methods, the usual ones first; of others, a note which methods have them."""
+    usual = [entry.default_factory().__class__ for entry in fields(kind) if entry.default_factory is not MISSING]
+    owners: dict[type, list[str]] = {own: [] for own in usual}
+    for method in kind.methods:
+        for own in kind.group_types({"method": method}).values():
+            owners.setdefault(own, []).append(method)
+    return {own: "" if own in usual else f" Methods: {', '.join(names)}." for own, names in owners.items()}
 
 
 def option(kind: type, name: str, default: Any, *, hint: Any = None, text: str = "") -> Option:

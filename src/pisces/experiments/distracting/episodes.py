@@ -13,11 +13,14 @@ from PIL import Image, ImageDraw, ImageSequence
 from pisces.experiments.distracting.gains import Gain, find_gains
 from pisces.experiments.distracting.tables import NAMES, by_cell
 from pisces.experiments.experiment import PageSection
+from pisces.files import read_bytes
 from pisces.reports.results import StoredRun
 
 EPISODE = "episode_test.gif"
 FRAMES, ZOOM, COLORS, MILLISECONDS = 60, 3, 64, 80
 """Frames of an animation, their size relative to the agent's, their colors, and how long they are shown."""
+LARGEST_FILM = 2**26
+"""The largest file of an episode that is read, in bytes."""
 MARGIN, TITLE = 4, 14
 """Pixels between the sides, and of the line above them."""
 
@@ -41,16 +44,19 @@ def page_section(runs: Sequence[StoredRun]) -> PageSection:
 def animation(gain: Gain) -> bytes | None:
     """A GIF of an episode without PSEs beside one with them; None if no seed has both."""
     for pair in gain.pairs:
-        paths = [run.folder / EPISODE for run in pair]
-        if all(path.exists() for path in paths):
-            sides = [_read_frames(path) for path in paths]
+        sides = [_read_frames(run.folder / EPISODE) for run in pair]
+        if all(sides):
             return _gif([_beside(pair, frames) for frames in zip(*sides, strict=False)])
     return None
 
 
 def _read_frames(path: Path) -> list[Image.Image]:
-    with Image.open(path) as film:
-        frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(film)]
+    """Some frames of the GIF of an episode; none if it is missing or damaged, which says nothing of the run."""
+    try:
+        with Image.open(io.BytesIO(read_bytes(path, LARGEST_FILM))) as film:
+            frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(film)]
+    except (OSError, ValueError, IndexError, EOFError, SyntaxError, Image.DecompressionBombError):
+        return []
     return frames[:: -(-len(frames) // FRAMES)]
 
 

@@ -102,6 +102,12 @@ class MiniGrid(Experiment[MiniGridConfig]):
         """The same for all runs."""
         return EVALUATIONS
 
+    def problem(self, result: Mapping[str, Any], config: MiniGridConfig) -> str | None:
+        """Checks the agreement with the metric and the episodes of a stored result."""
+        from pisces.experiments.minigrid.results import problem
+
+        return problem(result, config.family)
+
     def tables(self, runs: Sequence[StoredRun]) -> list[Table]:
         """Tasks solved, gains over the agent without a loss, and what may predict them."""
         from pisces.experiments.minigrid.tables import agreement_table, gains_table, matches_table, solved_table

@@ -46,6 +46,14 @@ class UserError(ValueError):
         super().__init__(" ".join(part.strip() for part in message.splitlines()))
 
 
+class RoundingError(UserError):
+    """A tolerance is below the rounding error; `reachable` is one that is not."""
+
+    def __init__(self, reachable: float, tolerance: float) -> None:
+        super().__init__(f"expected a tolerance of at least {reachable:.1e}, the rounding error here, got {tolerance}")
+        self.reachable = reachable
+
+
 class MissingExtraError(UserError, ImportError):
     """A feature needs an optional dependency that is not installed."""
 

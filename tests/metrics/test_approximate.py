@@ -10,6 +10,8 @@ from random_mdps import policy_rows, random_mdp, random_policy
 from pisces.errors import UserError
 from pisces.metrics import (
     FiniteMDP,
+    bisimulation_metric,
+    l1_distance,
     mico_distance,
     pi_bisimulation_metric,
     reward_difference,
@@ -70,6 +72,51 @@ def test_bounds_hold_for_rewards_with_a_large_common_part():
         result = metric(mdp, discount=0.99, policy_x=policy, tolerance=1.0)
         # Expected rewards differ by 1e12 + 2.4 - (1e12 + 1.8) = 0.6, for ever.
         assert abs(result.distance[0, 1] - 60) <= result.error_bound
+
+
+TWO_ENDS = FiniteMDP(np.eye(2)[:, None, :], [[0.0], [1.0]])
+
+
+@pytest.mark.parametrize("discount", [0.99, 0.9999, 0.99999])
+def test_mico_of_chains_that_do_not_mix_takes_few_sweeps(discount):
+    cycle = FiniteMDP(np.roll(np.eye(3), 1, axis=1)[:, None, :], [[0.0], [1.0], [5.0]])
+    for mdp in (TWO_ENDS, cycle):
+        result = mico_distance(mdp, discount=discount)
+        rows = policy_rows(mdp, np.ones((mdp.n_states, 1)))
+        n = mdp.n_states
+        cost = reward_difference(mdp.rewards[:, 0], mdp.rewards[:, 0])
+        exact = np.linalg.solve(np.eye(n * n) - discount * np.kron(rows, rows), cost.ravel()).reshape(n, n)
+        assert np.abs(result.distance - exact).max() <= result.error_bound + 1e-9 / (1 - discount)
+        assert result.iterations < 200
+
+
+@pytest.mark.parametrize("metric", [mico_distance, pi_bisimulation_metric, bisimulation_metric])
+def test_without_a_tolerance_the_rounding_error_is_enough(metric):
+    result = metric(TWO_ENDS, discount=0.999999)
+    assert 1e-6 < result.error_bound < 1.0
+    assert abs(result.distance[0, 1] - 1e6) <= result.error_bound
+    with pytest.raises(UserError, match="expected a tolerance of at least"):
+        metric(TWO_ENDS, discount=0.999999, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e9])
+@pytest.mark.parametrize("cost", [l1_distance, lambda x, y: np.abs(x[:, None] - y)])
+@pytest.mark.parametrize("metric", [mico_distance, pi_bisimulation_metric, bisimulation_metric])
+def test_the_usual_tolerance_follows_the_rewards_for_any_cost(metric, cost, unit):
+    mdp = random_mdp(np.random.default_rng(0), 4)
+    scaled = FiniteMDP(mdp.transitions, unit * mdp.rewards)
+    result, plain = metric(scaled, discount=0.9, cost=cost), metric(mdp, discount=0.9)
+    np.testing.assert_allclose(result.distance / unit, plain.distance, atol=1e-4)
+    assert result.error_bound <= 1e-5 * result.distance.max()
+
+
+def test_a_relative_tolerance_that_is_missed_is_reported():
+    rng = np.random.default_rng(0)
+    mdp = FiniteMDP(rng.dirichlet(np.ones(10), (10, 2)), 1e9 + 1e-3 * rng.random((10, 2)))
+    with pytest.warns(UserWarning, match="relative_tolerance=0.01 is not reached"):
+        pi_bisimulation_metric(mdp, discount=0.99, relative_tolerance=1e-2)
+    equal = FiniteMDP(mdp.transitions, np.ones((10, 2)))
+    assert pi_bisimulation_metric(equal, discount=0.99, relative_tolerance=1e-2).distance.max() == 0
 
 
 def test_the_smallest_tolerance_that_is_named_is_accepted():

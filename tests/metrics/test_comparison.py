@@ -21,6 +21,20 @@ def episode(rng, kind="integers", shift=0.0):
     return Trajectory(observations, actions=rng.normal(shift, size=(steps, 2)), action_stds=stds)
 
 
+def test_a_half_precision_episode_does_not_make_large_observations_equal():
+    actions = np.array([0, 1])
+    a, b = (Trajectory(np.array(seen), actions=actions) for seen in ([[7e4], [8e4]], [[9e4], [99999.0]]))
+    half = Trajectory(np.zeros((2, 1), np.float16), actions=actions)
+    assert not compare_behavior([a, half], [b], resamples=2).states_a.visited[:2].any()
+    assert compare_behavior([a, half], [b, a], resamples=2).states_a.visited[:2].all()
+
+
+def test_costs_of_another_shape_are_refused():
+    x = Trajectory(np.zeros((4, 1)), actions=np.zeros(4, int))
+    with pytest.raises(UserError, match=r"states has shape \(2, 2\)"):
+        trajectory_metric(x, x, 0.9, cost=lambda one, two: np.ones((2, 2)))
+
+
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.sampled_from([0.0, 0.5, 0.9]))
 def test_against_loops_over_states(seed, kind, discount):

@@ -202,6 +202,16 @@ def test_bad_actions_of_the_agent_are_explained(act, message):
         diagnose([walk(3)], [walk(4)], lambda seen: seen, act=act)
 
 
+def test_actions_in_columns_are_compared_with_the_agents():
+    x = Trajectory(np.arange(2.0)[:, None], actions=np.array([[0], [1]]))
+    found = diagnose([x], [x], lambda seen: seen, act=lambda seen: np.array([0, 1]), names=[3])
+    assert found.environments[0].accuracy == 1.0
+    assert "3" in found.text()
+    two = Trajectory(np.arange(2.0)[:, None], actions=np.array([[0, 1], [1, 1]]))
+    with pytest.raises(UserError, match="one action per state"):
+        diagnose([two], [two], lambda seen: seen, act=lambda seen: np.array([0, 1]))
+
+
 def test_failing_states_need_discrete_actions():
     x = Trajectory(np.eye(2), actions=np.array([[0.5], [0.1]]))
     with pytest.raises(UserError, match="discrete actions"):

@@ -11,6 +11,22 @@ from pisces.metrics import FiniteMDP
 from pisces.trajectories import Trajectory, collect, collect_each, collect_vector, play_episodes
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"observations": [[1], [1, 2]], "actions": [0, 1]}, "observations must be an array"),
+        ({"observations": np.zeros((2, 1)), "actions": [[0], [0, 1]]}, "actions must be an array"),
+        (
+            {"observations": np.zeros((2, 1)), "actions": [0, 1], "terminated": np.array([False, True])},
+            "terminated must be one flag",
+        ),
+    ],
+)
+def test_lists_that_are_no_arrays_are_explained(arguments, message):
+    with pytest.raises(UserError, match=message):
+        Trajectory(**arguments)
+
+
 def test_collect_plays_the_episode():
     task = JumpingTask(30, 10)
     actions = iter(optimal_actions(task))

@@ -257,7 +257,10 @@ def _keys(episode: Trajectory, key: Key | None, kind: np.dtype[Any]) -> list[Has
 def _content(observation: NDArray[Any], kind: np.dtype[Any]) -> Hashable:
     """Shape and digest of an observation, whose numbers are rounded to a type of floats that holds them."""
     if observation.dtype.kind in "biuf":
-        numbers = observation.astype(kind) + kind.type(0)  # no negative zeros
+        with np.errstate(over="ignore"):
+            numbers = observation.astype(kind) + kind.type(0)  # no negative zeros
+        if not np.isfinite(numbers).all():  # too large for the type
+            numbers = observation.astype(np.float64)
         if observation.dtype.kind == "f" or np.abs(numbers).max(initial=0) < 2 ** np.finfo(kind).nmant:
             observation = numbers
     return observation.shape, hashlib.blake2b(observation.tobytes()).digest()

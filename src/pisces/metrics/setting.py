@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pisces.errors import UserError
+from pisces.errors import RoundingError, UserError
 from pisces.metrics.costs import Cost, l1_distance, reward_difference, total_variation
 from pisces.metrics.definition import MetricDefinition
 from pisces.metrics.exact.chain import Chain
@@ -97,7 +98,7 @@ class Accuracy:
     """The certified error at which a solver stops."""
 
     tolerance: float | None
-    """The error; None for `TOLERANCE` times the scale of the costs."""
+    """The error; None for `TOLERANCE` times the scale of the costs, or the rounding error if that is larger."""
     relative: float | None
     """The error relative to the largest distance; None for an absolute one."""
 
@@ -117,14 +118,24 @@ class Accuracy:
             scale: the largest cost, or about that.
             discount: in [0, 1).
         """
+        if self.tolerance is not None:
+            return solver(self.tolerance)
         if self.relative is None:
-            return solver(self.tolerance or TOLERANCE * (scale or 1.0))
+            try:
+                return solver(TOLERANCE * (scale or 1.0))
+            except RoundingError as error:  # nobody has asked for that tolerance, and the result tells its error
+                return solver(error.reachable)
         limit = (scale or 1.0) / (1 - float(discount))
         target = self.relative * limit
         while True:
             result = solver(target)
             largest = float(np.nanmax(np.abs(result.distance), initial=0.0))
-            if result.error_bound <= self.relative * (largest - result.error_bound) or target <= SMALLEST * limit:
+            if result.error_bound <= self.relative * (largest - result.error_bound):
+                return result
+            if target <= SMALLEST * limit:
+                if largest > 0:
+                    error = f"the error bound is {result.error_bound:.2g}, the largest distance {largest:.2g}"
+                    warnings.warn(f"relative_tolerance={self.relative:g} is not reached: {error}", stacklevel=4)
                 return result
             target = max(self.relative * (largest - result.error_bound), 1e-3 * target, SMALLEST * limit)
 
@@ -134,11 +145,10 @@ ROUNDING = 1e-12
 
 
 def reward_scale(mdp_x: FiniteMDP, mdp_y: FiniteMDP, cost: Cost) -> float:
-    """The largest difference of two rewards (the largest reward if all are equal); 1 for a cost of one's own."""
-    if cost is not reward_difference:
-        return 1.0
+    """The cost of the smallest and the largest reward; the largest reward if that is zero."""
     rewards = np.concatenate([mdp_x.rewards.ravel(), mdp_y.rewards.ravel()])
-    spread, largest = float(np.ptp(rewards)), float(np.abs(rewards).max())
+    ends, largest = np.array([rewards.min(), rewards.max()]), float(np.abs(rewards).max())
+    spread = float(np.abs(as_reals("costs", cost(ends, ends))).max())
     return spread if spread > ROUNDING * largest else largest
 
 

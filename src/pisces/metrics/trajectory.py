@@ -135,6 +135,8 @@ def trajectory_metric(
         raise UserError(f"cost must be a function of two trajectories, got {cost!r}")
     check_distances(len(x), len(y))
     costs = cost(x, y)
+    if np.shape(costs) != (len(x), len(y)):
+        raise UserError(f"the cost of trajectories of {len(x)} and {len(y)} states has shape {np.shape(costs)}")
     if last is None and not (x.terminated and y.terminated):
         return _truncated_metric(costs, discount, x.terminated, y.terminated)
     return sequence_metric(costs, discount=discount, last=last or "self-loop")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pisces.errors import UserError
-from pisces.validation import check_finite, check_probabilities, freeze, load_arrays
+from pisces.validation import as_array, check_finite, check_probabilities, freeze, load_arrays
 
 STEP_FIELDS = ("observations", "actions", "policies", "rewards", "action_stds")
 """Arrays with one entry per step."""
@@ -44,7 +44,12 @@ class Trajectory:
         for name in ARRAYS:
             value = getattr(self, name)
             if value is not None or name == "observations":
-                object.__setattr__(self, name, np.array(value))
+                object.__setattr__(self, name, np.array(as_array(name, value)))
+        if np.ndim(self.terminated):
+            shape = np.shape(self.terminated)
+            raise UserError(
+                f"terminated must be one flag, whether the environment ended the episode, got shape {shape}"
+            )
         object.__setattr__(self, "terminated", bool(self.terminated))
         freeze(self, ARRAYS)
         self._check()

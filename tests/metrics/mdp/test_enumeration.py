@@ -5,6 +5,7 @@ from gymnasium import spaces
 
 from pisces.errors import UserError
 from pisces.metrics import FiniteMDP, bisimulation_metric, policy_iteration
+from pisces.metrics.mdp.enumeration import observation_key
 
 
 class Walk(gymnasium.Env):
@@ -31,6 +32,45 @@ class Walk(gymnasium.Env):
 
     def seen(self):
         return {"place": np.array([self.place])}
+
+
+class Reusing(gymnasium.Env):
+    """A corridor of seven cells that writes every observation into the same array."""
+
+    observation_space, action_space = spaces.Box(-9, 9, (1,)), spaces.Discrete(2)
+
+    def __init__(self):
+        self.place = np.zeros(1)
+
+    def reset(self, *, seed=None, options=None):
+        self.place[0] = 0
+        return self.place, {}
+
+    def step(self, action):
+        self.place[0] = np.clip(self.place[0] + (1 if action else -1), 0, 6)
+        return self.place, -1.0, False, False, {}
+
+
+def test_observations_that_share_an_array_are_told_apart():
+    def restore(env, observation):
+        env.unwrapped.place[0] = observation[0]
+
+    for mdp in (
+        FiniteMDP.enumerate(Reusing(), restore=restore),
+        FiniteMDP.enumerate(Reusing()),
+        FiniteMDP.enumerate_random(Reusing(), 3, restore=restore),
+    ):
+        assert [float(one[0]) for one in mdp.observations] == [0, 1, 2, 3, 4, 5, 6]
+        rows = np.asarray(mdp.transitions.toarray()).reshape(7, 2, 7)
+        assert np.array_equal(rows[:, 1].argmax(axis=1), [1, 2, 3, 4, 5, 6, 6])
+        assert rows.max(axis=2).min() == 1
+
+
+def test_a_value_is_one_state_in_any_precision_and_sign_of_zero():
+    keys = [observation_key(np.array([value, 0.5], kind)) for kind in ("f4", "f8") for value in (0.0, -0.0)]
+    assert len(set(keys)) == 1
+    assert observation_key(np.array([1.0])) != observation_key(np.array([2.0]))
+    assert observation_key(np.array([1])) != observation_key(np.array([[1]]))
 
 
 def test_a_walk_by_hand():

@@ -34,6 +34,45 @@ def estimate(rng, mdp, count, **options):
     return FiniteMDP.from_samples(*draw(rng, mdp, count), shape=shape, reward_range=span, **options)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("reward_range", np.zeros(3), "reward_range"),
+        ("reward_range", np.array([1.0, 0.0]), "damaged"),
+        ("reward_range", np.array([np.nan, 0.0]), "reward_range"),
+        ("terminal", np.zeros(5, bool), "terminal"),
+        ("terminal", np.zeros(2), "terminal"),
+        ("smoothing", np.zeros(2), "smoothing"),
+        ("smoothing", np.float64(-1.0), "damaged"),
+        ("reward_variance", np.zeros((3, 2)), "reward_variance"),
+        ("reward_variance", -np.ones((2, 2)), "damaged"),
+        ("count", -np.ones(4), "damaged"),
+        ("count", np.full(4, np.nan), "damaged"),
+    ],
+)
+def test_damaged_files_are_explained(name, value, message, tmp_path):
+    FiniteMDP.from_samples([0, 0, 1, 1], [0, 1, 0, 1], [0.0, 1, 0, 1], [1, 0, 0, 1], shape=(2, 2)).save(
+        tmp_path / "mdp.npz"
+    )
+    with np.load(tmp_path / "mdp.npz") as file:
+        arrays = dict(file)
+    np.savez(tmp_path / "mdp.npz", **{**arrays, name: value})
+    with pytest.raises(UserError, match=message):
+        FiniteMDP.load(tmp_path / "mdp.npz")
+
+
+def test_smoothing_checks_the_memory_that_it_takes(monkeypatch):
+    monkeypatch.setenv("PISCES_MEMORY_GB", "0.001")
+    with pytest.raises(UserError, match="the smoothed transitions would take"):
+        FiniteMDP.from_samples([0], [0], [0.0], [1], shape=(200, 4), smoothing=1.0)
+
+
+def test_an_mdp_without_samples_can_be_resampled():
+    empty = FiniteMDP.from_samples([], [], [], [], shape=(2, 1), smoothing=1.0)
+    found = bootstrap_metric(policy_similarity_metric, empty, discount=0.9, resamples=3)
+    assert np.isfinite(found.error).all()
+
+
 def test_counts_are_kept_and_saved(tmp_path):
     rng = np.random.default_rng(0)
     found = estimate(rng, random_mdp(rng, 4), 7, smoothing=0.5)

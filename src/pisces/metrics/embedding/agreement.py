@@ -197,6 +197,8 @@ def judge_embedding(
 
 
 def _embedded(embed: Callable[[NDArray[Any]], ArrayLike], mdp: EnumeratedMDP) -> FloatArray:
+    if getattr(mdp, "observations", None) is None:
+        raise UserError("expected MDPs with observations; FiniteMDP.enumerate makes them of environments")
     observations = np.stack([one for one in mdp.observations if one is not None])
     embeddings = as_reals("embeddings", embed(observations))
     if embeddings.ndim != 2 or len(embeddings) != len(observations):

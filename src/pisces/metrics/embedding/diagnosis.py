@@ -188,7 +188,7 @@ def diagnose(
     if 0 in counts:
         raise UserError(f"expected training and unseen trajectories, got {counts[0]} and {counts[1]}")
     _check_functions(embed, augment, act, threshold)
-    labels = [str(index) for index in range(len(unseen))] if names is None else list(names)
+    labels = [str(index) for index in range(len(unseen))] if names is None else [str(name) for name in names]
     if len(labels) != len(unseen):
         raise UserError(f"expected {len(unseen)} names, got {len(labels)}")
     known = np.concatenate([_embedded(embed, trajectory.observations, len(trajectory)) for trajectory in training])

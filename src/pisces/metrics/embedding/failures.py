@@ -107,4 +107,7 @@ def expert_actions(trajectory: Trajectory) -> NDArray[np.int64]:
         return np.asarray(trajectory.policies.argmax(axis=1), dtype=np.int64)
     if not is_discrete(trajectory.actions):
         raise UserError("act needs trajectories with discrete actions; leave it out for continuous ones")
-    return np.asarray(trajectory.actions, dtype=np.int64)
+    actions = np.asarray(trajectory.actions, dtype=np.int64)
+    if actions.size != len(actions):
+        raise UserError(f"act needs trajectories with one action per state, got actions {list(actions.shape)}")
+    return actions.reshape(-1)

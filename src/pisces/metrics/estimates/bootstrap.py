@@ -97,9 +97,12 @@ def _resampled(mdp: FiniteMDP, rng: np.random.Generator) -> FiniteMDP:
     counts = mdp.next_counts
     drawn = np.concatenate(
         [
-            rng.multinomial(int(part.sum()), part / part.sum())
-            for part in np.split(counts.data, counts.indptr[1:-1])
-            if part.size
+            np.zeros(0),
+            *(
+                rng.multinomial(int(part.sum()), part / part.sum())
+                for part in np.split(counts.data, counts.indptr[1:-1])
+                if part.size
+            ),
         ]
     )
     resampled = scipy.sparse.csr_array((drawn.astype(float), counts.indices, counts.indptr), shape=counts.shape)

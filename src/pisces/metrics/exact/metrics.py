@@ -60,7 +60,8 @@ def policy_similarity_metric(
             state, "optimal-uniform" all of them with equal probability; see `optimal_policy`.
         policy_y: policy of `mdp_y` [m, A], likewise; None for `policy_x` if `mdp_y` is None.
         cost: cost of every pair of policy rows, e.g. total variation; it need not be symmetric or a metric.
-        tolerance: the solver stops when the certified error is at most this; 1e-6 if both tolerances are None.
+        tolerance: the solver stops when the certified error is at most this; 1e-6 if both tolerances are None, or the
+            rounding error if that is larger.
         relative_tolerance: the same relative to the largest distance.
         pairs: only these pairs [k, 2] of states are solved, and what they need; the result's distances are [k] then.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
@@ -114,8 +115,8 @@ def pi_bisimulation_metric(
             state, "optimal-uniform" all of them with equal probability; see `optimal_policy`.
         policy_y: policy of `mdp_y` [m, A], likewise; None for `policy_x` if `mdp_y` is None.
         cost: cost of every pair of expected rewards, given as arrays [n] and [m].
-        tolerance: the solver stops when the certified error is at most this; 1e-6 times the largest difference of
-            rewards if both tolerances are None.
+        tolerance: the solver stops when the certified error is at most this; 1e-6 times the cost of the
+            smallest and the largest reward if both tolerances are None, or the rounding error if that is larger.
         relative_tolerance: the same relative to the largest distance.
         pairs: only these pairs [k, 2] of states are solved, and what they need; the result's distances are [k] then.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
@@ -165,8 +166,8 @@ def bisimulation_metric(
             `mdp_x`.
         discount: in [0, 1).
         cost: cost of every pair of rewards of one action, given as arrays [n] and [m].
-        tolerance: the solver stops when the certified error is at most this; 1e-6 times the largest difference of
-            rewards if both tolerances are None.
+        tolerance: the solver stops when the certified error is at most this; 1e-6 times the cost of the
+            smallest and the largest reward if both tolerances are None, or the rounding error if that is larger.
         relative_tolerance: the same relative to the largest distance.
         pairs: only these pairs [k, 2] of states are solved, and what they need; the result's distances are [k] then.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.
@@ -231,7 +232,7 @@ def chain_metric(
         discount: in [0, 1).
         sinks: "self-loop" keeps nodes without outgoing weight where they are, "error" refuses them.
         tolerance: the solver stops when the certified error is at most this; 1e-6 times the largest cost if both
-            tolerances are None.
+            tolerances are None, or the rounding error if that is larger.
         relative_tolerance: the same relative to the largest distance.
         pairs: only these pairs [k, 2] of states are solved, and what they need; the result's distances are [k] then.
         threads: number of threads; all cores (at most 8) if None. The result does not depend on it.

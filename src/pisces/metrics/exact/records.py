@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pisces.errors import UserError
+from pisces.errors import RoundingError
 from pisces.metrics.exact.chain import FloatArray, Rows
 
 Progress = Callable[[int, float], None]
@@ -35,7 +35,7 @@ class Solution:
 def check_reachable(change: float, hidden: float, error: float, tolerance: float) -> None:
     """Raises if the last change is within the rounding error, so that no further round can help."""
     if change <= hidden:
-        raise UserError(f"expected a tolerance of at least {1.1 * error:.1e}, the rounding error here, got {tolerance}")
+        raise RoundingError(1.1 * error, tolerance)
 
 
 class Problem(NamedTuple):

@@ -52,7 +52,11 @@ def observation_key(observation: Any) -> Hashable:
     if isinstance(observation, tuple | list):
         return tuple(observation_key(value) for value in observation)
     array = np.asarray(observation)
-    return (array.shape, array.dtype.str, array.tobytes()) if array.dtype.kind != "O" else str(observation)
+    if array.dtype.kind == "O":
+        return str(observation)
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64) + 0.0  # one precision, and no negative zeros
+    return array.shape, array.dtype.str, array.tobytes()
 
 
 def enumerate_states(
@@ -91,7 +95,8 @@ class _Search:
         self.actions = _check(environment, key, max_states, restore)
         self._environment, self._restore, self._max_states = environment, restore, max_states
         self._key = observation_key if key is None else key
-        observation, _ = environment.reset(seed=seed)
+        # Copied here and in `_step`, because an environment may reuse the array of its observation.
+        observation = copy.deepcopy(environment.reset(seed=seed)[0])
         self.index: dict[Hashable, int] = {_hashable(self._key, observation): 0}
         self.observations = [observation]
         self._places = [environment if restore is None else observation]
@@ -128,7 +133,8 @@ class _Search:
             there = self._environment
             self._restore(there, place)
         there.unwrapped.np_random = rng
-        outcome = there.step(action)
+        observation, *others = there.step(action)
+        outcome = (copy.deepcopy(observation), *others)
         return (there if self._restore is None else outcome[0]), outcome
 
     def _number(self, place: Any, observation: Any) -> int:

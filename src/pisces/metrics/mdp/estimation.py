@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pisces.errors import UserError, unknown_name
 from pisces.metrics.mdp.finite_mdp import FiniteMDP, sparse_from_file
-from pisces.validation import as_array, as_integers, as_reals, check_finite
+from pisces.validation import as_array, as_integers, as_reals, check_finite, check_memory
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -149,6 +149,7 @@ class EstimatedMDP(FiniteMDP):
     def from_arrays(cls, rows: scipy.sparse.csr_array, arrays: dict[str, NDArray[Any]], path: Any) -> EstimatedMDP:
         """Builds the MDP from the arrays of a file."""
         counts = sparse_from_file(arrays, ("count", "count_next_state", "count_pointer"), path)
+        _check_file(arrays, counts, path)
         low, high = arrays["reward_range"]
         return cls(
             rows,
@@ -190,6 +191,28 @@ class EstimatedMDP(FiniteMDP):
             reward_range=span,
             terminal=terminal,
             smoothing=float(smoothing),
+        )
+
+
+def _check_file(arrays: dict[str, NDArray[Any]], counts: scipy.sparse.csr_array, path: Any) -> None:
+    """Raises unless the arrays of a file are those of an estimated MDP."""
+    states = counts.shape[1]
+    shapes = {
+        "reward_variance": (states, counts.shape[0] // states),
+        "reward_range": (2,),
+        "terminal": (states,),
+        "smoothing": (),
+    }
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype.kind not in ("b" if name == "terminal" else "iuf"):
+            raise UserError(f"expected {name} of shape {list(shape)} in {path}, got {array.dtype} {list(array.shape)}")
+        check_finite(f"{name} in {path}", array)
+    low, high = arrays["reward_range"]
+    parts = (counts.data, arrays["reward_variance"], arrays["smoothing"])
+    if low > high or not all(np.isfinite(part).all() and (part >= 0).all() for part in parts):
+        raise UserError(
+            f"{path} is damaged: counts, reward_variance and smoothing must be >= 0, and reward_range sorted"
         )
 
 
@@ -235,6 +258,7 @@ def smoothed_shares(
     actions = len(seen) // len(terminal)
     ends = np.repeat(terminal, actions)
     if smoothing:
+        check_memory("the smoothed transitions", 4 * 8 * float(np.prod(counts.shape)))
         dense = counts.toarray() + smoothing
         shares = scipy.sparse.csr_array(np.where(ends[:, None], 0.0, dense / dense.sum(axis=1, keepdims=True)))
     else:

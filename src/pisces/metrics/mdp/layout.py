@@ -52,7 +52,7 @@ def _from_matrices(matrices: Any, axes: str | None) -> tuple[scipy.sparse.csr_ar
     if len({matrix.shape for matrix in sparse}) != 1:
         raise UserError(f"transitions must be matrices of one shape, got {sorted({one.shape for one in sparse})}")
     count, (height, states) = len(sparse), sparse[0].shape
-    if axes is None and count == height == states:
+    if axes is None and count == height == states > 1:
         raise UserError(f"{count} matrices [{height}, {states}] can be read in two ways; {HINT}")
     if axes is None:
         axes = "action-state" if height == states else "state-action"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pisces.errors import UserError
+from pisces.errors import RoundingError, UserError
 from pisces.metrics.exact.chain import Chain, FloatArray, IntArray
 from pisces.metrics.exact.records import Solution
 from pisces.metrics.exact.requested.kernels import Bounds, Chains, Workspace, back_up, expand, spread
@@ -149,7 +149,7 @@ def solve_by_bounds(
     pairs = BoundedPairs(chain_x, chain_y, costs, near, requested, symmetric, discount)
     hidden, rounds, last = pairs.rounding(cost_rounding), 0, np.inf
     if 2 * hidden > options.tolerance:
-        raise UserError(f"the rounding error is {hidden:.1e}; pass a tolerance of at least {2.2 * hidden:.1e}")
+        raise RoundingError(2.2 * hidden, options.tolerance)
     low, high = pairs.bounds()
     threshold = float((high - low).max()) / REFINEMENT
     while True:

@@ -28,3 +28,6 @@ def test_families_are_an_option_of_sweeps(capsys):
     shown = capsys.readouterr().out
     assert shown.count("pisces train minigrid") == 2
     assert "--family lava" in shown
+    assert "--device" not in shown
+    main([*words, "--list", "--device", "cuda:1"])
+    assert capsys.readouterr().out.count(" --device cuda:1\n") == 2

@@ -80,8 +80,9 @@ def run_sweep(experiment: Experiment[Any], configs: Sequence[Any], common: Sweep
     if not configs:
         raise UserError("no runs selected")
     if common.list:
+        device = "" if common.device == "cpu" else f" --device {common.device}"
         for config in configs:
-            print(config.command(common.out))
+            print(f"{config.command(common.out)}{device}")
         return
     check_device(common.device, experiment)
     note_compilation()

@@ -17,7 +17,7 @@ from pisces.errors import UserError
 from pisces.integrations.encoders import evaluating, find_encoder, policy_encoder
 from pisces.integrations.observations import Observations, policy_input
 from pisces.integrations.settings import SimilaritySettings
-from pisces.losses import ContrastiveMetricLoss, TargetNetwork, Transitions, make_loss
+from pisces.losses import ContrastiveMetricLoss, TargetNetwork, Transitions, make_loss, spanning_options
 from pisces.metrics.alignment import alignment_score, cosine_distance
 from pisces.pairs import Pair
 
@@ -130,12 +130,9 @@ class TransitionTrainer(Trainer):
 
     def _make_loss(self, generator: torch.Generator) -> nn.Module:
         size = _action_size(self.model.action_space)
-        loss = make_loss(self._name, self.encoder.size, size, generator=generator, **self._options)
-        # Rewards of a buffer with n-step returns are those of n steps, and so is then the metric's discount.
         steps = getattr(getattr(self.model, "replay_buffer", None), "n_steps", 1)
-        if "discount" in vars(loss):
-            vars(loss)["discount"] **= steps
-        return loss
+        options = spanning_options(self._name, self._options, steps)
+        return make_loss(self._name, self.encoder.size, size, generator=generator, **options)
 
     def update(self, transitions: Transitions) -> float:
         """Takes one optimizer step; returns the loss."""

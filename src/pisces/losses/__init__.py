@@ -12,7 +12,7 @@ from pisces.losses.deepmdp import DeepMDPLoss, deepmdp_loss  # noqa: E402
 from pisces.losses.l2 import metric_l2_loss  # noqa: E402
 from pisces.losses.mico import MICoLoss, mico_loss, norm_angle_distance  # noqa: E402
 from pisces.losses.module import ContrastiveMetricLoss  # noqa: E402
-from pisces.losses.registry import LOSSES, loss_options, make_loss  # noqa: E402
+from pisces.losses.registry import LOSSES, loss_options, make_loss, spanning_options  # noqa: E402
 from pisces.losses.self_prediction import SelfPredictionLoss, cosine_prediction_loss  # noqa: E402
 from pisces.losses.simsr import SimSRLoss, simsr_loss  # noqa: E402
 
@@ -40,4 +40,5 @@ __all__ = [
     "norm_angle_distance",
     "simclr_loss",
     "simsr_loss",
+    "spanning_options",
 ]

@@ -56,6 +56,22 @@ def make_loss(
     return kind(feature_size, action_size, generator=generator, **{**defaults, **options})
 
 
+def spanning_options(name: str, options: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    """Returns the options of a loss for transitions that span several steps, whose rewards are discounted sums.
+
+    The metric's discount and the range of the rewards are then those of all steps; the largest distance is the same.
+    """
+    kind, defaults = LOSSES[name]
+    known = inspect.signature(kind).parameters
+    if steps == 1 or "discount" not in known:
+        return dict(options)
+    values = {"discount": known["discount"].default, **defaults, **options}
+    discount, spanning = values["discount"], {**options, "discount": values["discount"] ** steps}
+    if values.get("reward_range") is not None:
+        spanning["reward_range"] = values["reward_range"] * (1 - discount**steps) / (1 - discount)
+    return spanning
+
+
 def loss_options(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns those of some values by name that are options of a loss."""
     if name not in LOSSES:

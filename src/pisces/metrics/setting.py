@@ -134,8 +134,8 @@ class Accuracy:
                 return result
             if target <= SMALLEST * limit:
                 if largest > 0:
-                    error = f"the error bound is {result.error_bound:.2g}, the largest distance {largest:.2g}"
-                    warnings.warn(f"relative_tolerance={self.relative:g} is not reached: {error}", stacklevel=4)
+                    words = f"the error bound is {result.error_bound:.2g}, the largest distance {largest:.2g}"
+                    warnings.warn(f"relative_tolerance={self.relative:g} is not reached: {words}", stacklevel=4)
                 return result
             target = max(self.relative * (largest - result.error_bound), 1e-3 * target, SMALLEST * limit)
 

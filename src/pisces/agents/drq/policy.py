@@ -14,7 +14,7 @@ from pisces.agents.checkpoint import load_module
 from pisces.agents.devices import check_device
 from pisces.agents.drq.networks import Actor, Convolutions, DeterministicActor, GaussianActor
 from pisces.agents.drq.settings import DrQSettings
-from pisces.losses import BehavioralLoss, ContrastiveMetricLoss, loss_options, make_loss
+from pisces.losses import BehavioralLoss, ContrastiveMetricLoss, loss_options, make_loss, spanning_options
 
 # Each purpose and number has its own generator, so that a resumed run needs no saved generator state.
 WEIGHTS, UPDATE, ACT, AUXILIARY = range(4)
@@ -57,12 +57,12 @@ class PixelPolicy:
     def _make_loss(self) -> ContrastiveMetricLoss | BehavioralLoss:
         settings = self.settings
         if settings.auxiliary_loss != "pse":
-            discount = settings.discount**settings.return_steps
             largest_value = self.largest_reward / (1 - settings.discount)
-            values = {"discount": discount, "reward_scale": 2 / largest_value}  # scaled values differ by 2 at most
+            values = {"discount": settings.discount, "reward_scale": 2 / largest_value}  # scaled values differ by 2
             if settings.auxiliary_loss == "dbc-normalized":
-                values["reward_range"] = largest_value * (1 - discount)  # of the rewards of all steps of a transition
+                values["reward_range"] = self.largest_reward
             options = loss_options(settings.auxiliary_loss, values)
+            options = spanning_options(settings.auxiliary_loss, options, settings.return_steps)
             sizes = (settings.feature_size, self.action_size)
             return make_loss(settings.auxiliary_loss, *sizes, generator=self._generator, **options)
         return ContrastiveMetricLoss(

@@ -55,6 +55,13 @@ def test_requirements_are_shared_between_workers(fake, tmp_path):
     assert starts_of(tmp_path) == [1] * 3
 
 
+def test_a_run_that_waited_for_its_requirement_comes_next(fake, tmp_path):
+    jobs = fake([1, 2], needs=7) + fake(range(10, 18))
+    state = sweep(jobs, tmp_path, workers=2)
+    assert sorted(state.ran) == list(range(10))
+    assert state.ran.index(1) <= 4
+
+
 def test_a_run_is_taken_over_from_a_process_that_ends(fake, tmp_path):
     (job,) = fake([0])
     lock = job.folder(tmp_path).create(job.config).lock()

@@ -141,7 +141,8 @@ class SweepQueue:
             self.state.failed[index] = path
 
     def reclaim(self) -> None:
-        """Sorts out the jobs left to others: finished ones are done, and those that nobody works on are pending."""
+        """Sorts out the jobs left to others: finished ones are done, and those that nobody works on come next."""
+        free = []
         for _ in range(len(self.elsewhere)):
             index = self.elsewhere.popleft()
             if self.jobs[index].folder(self.out).finished:
@@ -149,7 +150,8 @@ class SweepQueue:
             elif self.jobs[index].busy(self.out):
                 self.elsewhere.append(index)
             else:
-                self.pending.append(index)
+                free.append(index)
+        self.pending.extendleft(sorted(free, reverse=True))
 
 
 def _finished(jobs: Sequence[Job], out: Path) -> list[bool]:
@@ -190,7 +192,7 @@ class _RunJob:
 def _run_locally(queue: SweepQueue, workers: int, report: Report) -> None:
     with Pool(min(workers, len(queue.pending))) as pool:
         while queue.pending or queue.elsewhere or pool.busy:
-            if not queue.pending:
+            if pool.idle:
                 queue.reclaim()
             while queue.pending and pool.idle:
                 index = queue.start()

@@ -195,6 +195,27 @@ def distracting_rows(runs: Runs) -> list[list[str]]:
     return rows
 
 
+FINDINGS: Mapping[str, str] = {
+    "confirmed": "PSEs raise the return on unseen videos on {tasks}: the 95 % CI of paired differences lies above zero.",
+    "opposite": "They lower it on {tasks}: the CI lies below zero.",
+    "not significant": "The difference is not significant on {tasks}.",
+    "too few seeds": "Fewer than five seeds, too few for a verdict, were run on {tasks}.",
+}
+"""Verdict -> sentence."""
+
+
+def distracting_summary(runs: StoredRuns, root: Path) -> str:
+    """What PSEs change in Distracting Control, in a sentence per verdict."""
+    found: dict[str, list[str]] = {}
+    for gain in find_gains(by_cell(runs.of("distracting"))):
+        if (gain.method, gain.init) == ("drq", "random"):
+            more = gain.differences()
+            words = f"{gain.task} ({len(more)} {'seed' if len(more) == 1 else 'seeds'}, {fmean(more):+.0f} on average)"
+            found.setdefault(verdict(more, DIFFERENCES), []).append(words)
+    lines = [text.format(tasks=", ".join(found[name])) for name, text in FINDINGS.items() if name in found]
+    return " ".join(lines) + "\n" if lines else "Not run yet.\n"
+
+
 def claims_table(runs: StoredRuns, root: Path) -> str:
     """Claim of the paper, what we found, and the evidence."""
     jumping = runs.of("jumping")
@@ -297,5 +318,6 @@ COMBINED: Mapping[str, Callable[[StoredRuns, Path], str]] = {
     "claims": claims_table,
     "claims_linked": linked_claims,
     "disagreements": disagreements_table,
+    "distracting-summary": distracting_summary,
 }
 """Tables of several experiments; see `fill_docs.py`."""

@@ -11,6 +11,7 @@ from claims import (
     claims_table,
     compared_cells,
     disagreements_table,
+    distracting_summary,
     linked_claims,
     verdict,
 )
@@ -103,3 +104,13 @@ def test_returns_with_and_without_pses_are_paired_by_seed():
     (line,) = (line for line in claims_table(StoredRuns(tuple(runs)), NOWHERE).splitlines() if "Distracting" in line)
     assert "| confirmed | difference of returns on the same seeds: **126**" in line
     assert "](docs/distracting.md#results)" in linked_claims(StoredRuns(tuple(runs)), NOWHERE)
+    runs += [
+        stored_run(
+            Distracting(), DistractingConfig.make(method, "cpu", task="finger-spin"), train_return=1.0, test_return=r
+        )
+        for method, r in (("drq", 650.0), ("drq+pse", 640.0))
+    ]
+    text = distracting_summary(StoredRuns(tuple(runs)), NOWHERE)
+    assert "PSEs raise the return on unseen videos on cartpole-swingup (5 seeds, +126 on average)" in text
+    assert "too few for a verdict, were run on finger-spin (1 seed, -10 on average)." in text
+    assert distracting_summary(StoredRuns(()), NOWHERE) == "Not run yet.\n"

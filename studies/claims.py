@@ -196,7 +196,7 @@ def distracting_rows(runs: Runs) -> list[list[str]]:
 
 
 FINDINGS: Mapping[str, str] = {
-    "confirmed": "PSEs raise the return on unseen videos on {tasks}: the 95 % CI of paired differences lies above zero.",
+    "confirmed": "PSEs raise the return on unseen videos on {tasks}: the 95 % CI of the difference lies above zero.",
     "opposite": "They lower it on {tasks}: the CI lies below zero.",
     "not significant": "The difference is not significant on {tasks}.",
     "too few seeds": "Fewer than five seeds, too few for a verdict, were run on {tasks}.",

@@ -179,10 +179,8 @@ class PolicySimilarityCallback(BaseCallback):
             return None if batch is None else (trainer.update(batch), 0.0)
         assert isinstance(trainer, PairTrainer)
         pairs: list[Pair] = []
-        for _ in range(self.settings.pairs):
-            pair = self.sample()
-            if pair is None:  # asking again would play all greedy episodes again
-                break
+        # After a None, asking again would play all greedy episodes again.
+        while len(pairs) < self.settings.pairs and (pair := self.sample()) is not None:
             pairs.append(pair)
         return trainer.update(pairs, score) if pairs else None
 

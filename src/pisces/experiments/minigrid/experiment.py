@@ -106,7 +106,7 @@ class MiniGrid(Experiment[MiniGridConfig]):
         """Checks the agreement with the metric and the episodes of a stored result."""
         from pisces.experiments.minigrid.results import problem
 
-        return problem(result, config.family)
+        return super().problem(result, config) or problem(result, config.family)
 
     def tables(self, runs: Sequence[StoredRun]) -> list[Table]:
         """Tasks solved, gains over the agent without a loss, and what may predict them."""

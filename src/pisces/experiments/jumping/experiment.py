@@ -48,7 +48,7 @@ class Jumping(Experiment[JumpingConfig]):
         method="randconv+pse",
         claim="{method} solves {value} of unseen tasks, {baseline} {other}",
         rule="The agent runs right and must jump once, at the one step that clears the obstacle. "
-        "It saw 18 of the 286 tasks.",
+        "It saw at most 18 of the 286 tasks.",
     )
     method_names = {  # noqa: RUF012 (never changed)
         "dropout+l2": "Dropout and l2",

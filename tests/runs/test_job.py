@@ -5,6 +5,7 @@ from fake_experiment import FAKE, FakeConfig
 
 from pisces.runs.job import Job
 from pisces.runs.lock import LockedError
+from pisces.runs.store import CHECKPOINT
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +39,22 @@ def test_finished_runs_are_not_run_again(tmp_path):
     assert not first.complete(tmp_path)
     second.run(tmp_path)
     assert starts(first.folder(tmp_path)) == starts(Job(FAKE, FakeConfig(7)).folder(tmp_path)) == 1
+
+
+def test_a_requirement_without_its_checkpoint_is_run_again_in_a_folder_of_its_own(tmp_path):
+    needed = Job(FAKE, FakeConfig(7)).run(tmp_path)
+    needed.file(CHECKPOINT).unlink()  # as in committed results
+    before = {path: path.read_bytes() for path in needed.path.iterdir()}
+    for seed in (1, 2):
+        assert Job(FAKE, FakeConfig(seed, needs=7)).run(tmp_path).finished
+    again = needed.with_agent
+    assert again.path.parent == needed.path
+    assert again.with_agent == again
+    assert again.read_result() == needed.read_result()
+    assert starts(again) == 1
+    assert {path: path.read_bytes() for path in needed.path.iterdir() if path != again.path} == before
+    with again.lock():
+        assert Job(FAKE, FakeConfig(3, needs=7)).busy(tmp_path)
 
 
 def test_a_finished_run_does_without_its_requirements(tmp_path):

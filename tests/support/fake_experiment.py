@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pisces.runs.job import Job
 from pisces.runs.measure import Measure
 from pisces.runs.progress import Progress
-from pisces.runs.store import SCHEMA, non_defaults
+from pisces.runs.store import CHECKPOINT, SCHEMA, non_defaults
 
 ITERATION_SECONDS = 0.1
 
@@ -64,6 +64,7 @@ class FakeExperiment:
             row = {"validation": config.seed * 10 + step + 1, "test": -1}
             for listener in listeners:
                 listener(Progress(step + 1, config.iterations, evaluation=row))
+        folder.file(CHECKPOINT).touch()
         folder.write_info({"device": device})
         folder.write_result(config, {"value": config.seed * 7, "validation": config.seed * 10 + 5, "test": -1})
 

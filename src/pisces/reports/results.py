@@ -18,7 +18,7 @@ from pisces.errors import UserError, unknown_name
 from pisces.experiments.experiment import Experiment
 from pisces.files import READ_ERRORS, printable, read_bytes, read_json
 from pisces.runs.measure import Measure
-from pisces.runs.store import CHECKPOINT, RESULT, RUN_INFO, check_schema, verify_result
+from pisces.runs.store import CHECKPOINT, RESULT, RETRAINED, RUN_INFO, check_schema, verify_result
 
 Experiments = Mapping[str, Experiment[Any]]
 Report = Callable[[str, int, int], None]
@@ -230,6 +230,8 @@ def _result_files(roots: Iterable[Path]) -> list[Path]:
         for folder, folders, names in os.walk(real):
             if RESULT in names or RESULT in folders:
                 found.setdefault(folder, root / folder[len(real) + 1 :] / RESULT)
+            if RETRAINED in folders:  # it holds the run of the folder around it once more
+                folders.remove(RETRAINED)
     return sorted(found.values(), key=str)
 
 

@@ -51,11 +51,13 @@ class Job:
 
     def busy(self, out: str | Path) -> bool:
         """Returns whether a process works on the run or on one of its requirements; creates nothing."""
-        configs = (self.config, *self.experiment.requirements(self.config))
-        return any(RunFolder.of(out, config).busy for config in configs)
+        needed = (RunFolder.of(out, config).with_agent for config in self.experiment.requirements(self.config))
+        return any(folder.busy for folder in (self.folder(out), *needed))
 
     def run(self, out: str | Path, listeners: Sequence[Listener] = ()) -> RunFolder:
         """Runs the requirements and then the config, each unless it is finished.
+
+        A requirement that has a result but no checkpoint is run again, in the folder `RunFolder.with_agent`.
 
         Args:
             out: root of the run folders.
@@ -78,11 +80,11 @@ class Job:
             return False
         _check_kind(self.device, self.experiment)
         for config in self.experiment.requirements(self.config):
-            self._finish(config, out, [_for_requirement(listener, config.label) for listener in listeners])
-        return self._finish(self.config, out, listeners)
+            needed = RunFolder.of(out, config).with_agent.create(config)
+            self._finish(needed, config, [_for_requirement(listener, config.label) for listener in listeners])
+        return self._finish(folder, self.config, listeners)
 
-    def _finish(self, config: Any, out: str | Path, listeners: Sequence[Listener]) -> bool:
-        folder = RunFolder.of(out, config).create(config)
+    def _finish(self, folder: RunFolder, config: Any, listeners: Sequence[Listener]) -> bool:
         return folder.finish_by(partial(self.experiment.run, config, folder, listeners, self.device))
 
 

@@ -34,6 +34,8 @@ RESULT_SUM = "result_sha256"
 """The entry of run.json with the checksum of result.json."""
 METRICS_SUM = "metrics.sha256"
 """The checksum of metrics.jsonl."""
+RETRAINED = "retrained"
+"""The folder of the same run within a run folder that has a result but no checkpoint."""
 ERROR, REPLAY, PAIRS_UNPACKED = "error.txt", "replay", "pairs.u8"
 """What an unfinished run may have beside these: the error that ended it, and large files that it works with."""
 START_OVER = "delete the folder to start the run over"
@@ -97,6 +99,15 @@ class RunFolder:
     def root(self) -> Path:
         """The root of the run folders that this one is below."""
         return self.path.parents[2]
+
+    @property
+    def with_agent(self) -> RunFolder:
+        """The folder where other runs find this run's agent, trained or to be trained.
+
+        It is this folder, or one within it if this one has a result but no checkpoint, as committed results.
+        """
+        lost = self.file(RESULT).exists() and not self.file(CHECKPOINT).exists()
+        return RunFolder(self.file(RETRAINED)) if lost else self
 
     def create(self, config: StoredConfig) -> Self:
         """Creates the folder with its config.json, or checks that the config.json there agrees with the config."""

@@ -1,4 +1,5 @@
 import math
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,8 +16,9 @@ from pisces.experiments.distracting.alignment import alignment, found_share
 from pisces.experiments.distracting.config import DistractingConfig
 from pisces.experiments.distracting.data import PairStore, make_env
 from pisces.experiments.distracting.experiment import Distracting
-from pisces.experiments.registry import evaluate_run
+from pisces.experiments.registry import all_experiments, evaluate_run
 from pisces.metrics import sequence_metric
+from pisces.reports.results import read_runs
 from pisces.runs.job import Job
 
 pytest.importorskip("dm_control", reason=missing_text("dm_control", "control"))
@@ -86,6 +88,19 @@ def test_pretraining_is_the_drq_run(whole, root):
     run(config_of("drq"), root)
     run(config_of(), root)
     assert {path: path.stat().st_mtime_ns for path in root.glob("distracting/drq/*/result.json")} == before
+
+
+def test_pairs_of_a_result_without_an_agent_are_those_of_its_run_again(whole, root, tmp_path):
+    (first,) = root.glob("distracting/drq/*")
+    folder = tmp_path / first.relative_to(root)
+    folder.mkdir(parents=True)
+    for name in ("config.json", "run.json", "result.json"):  # what is committed
+        shutil.copy(first / name, folder)
+    again = run(config_of(), tmp_path)
+    assert again.read_result() == whole.read_result()
+    assert (folder / "result.json").read_bytes() == (first / "result.json").read_bytes()
+    read = read_runs([tmp_path], all_experiments()).runs
+    assert {run.folder for run in read} == {folder, again.path}
 
 
 def test_pairs_differ_in_the_background_only(whole, root, tmp_path):

@@ -46,7 +46,7 @@ def run(config: DistractingConfig, folder: RunFolder, listeners: Sequence[Listen
     torch.set_num_threads(config.threads)
     pretrained = None
     if config.needs_pretraining:
-        pretrained = RunFolder.of(folder.root, config.pretraining())
+        pretrained = RunFolder.of(folder.root, config.pretraining()).with_agent
         if config.has_pairs:
             _record_pairs(config, pretrained, device)
     _Run(config, folder, device, listeners, pretrained).resume()

@@ -38,7 +38,7 @@ def measure(path: Path) -> dict[str, Any]:
     config = DistractingConfig.from_dict(folder.read_config())
     agent = make_agent(config, make_env(config, "train"))
     agent.restore(*folder.read_checkpoint())
-    pretraining = RunFolder.of(folder.root, config.pretraining())
+    pretraining = RunFolder.of(folder.root, config.pretraining()).with_agent
     rng = np.random.default_rng(config.seed)
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)

@@ -1,4 +1,4 @@
-"""The runs behind the tables of MiniGrid: ``python studies/minigrid_study.py --parts cloning --out results``.
+"""The runs behind the tables of MiniGrid: ``python studies/minigrid_study.py --parts appearance --out results``.
 
 Rerun the command to resume; finished runs are not run again. Seeds come in order, so that a study stopped early has
 some seeds of every method.

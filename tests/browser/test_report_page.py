@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pisces.cli import main
@@ -323,6 +324,31 @@ def test_chips_choose_what_is_compared(page):
     assert page.locator("#share-maps figure").count() == 0
 
 
+def test_methods_trained_on_different_tasks_are_not_paired(page):
+    choose(page, "method-A", "randconv, narrow")
+    assert page.locator("#evidence").inner_text().startswith("Trained on different tasks: wide (2 seeds")
+    open_tab(page, "Compare")
+    assert page.locator("#baseline option:checked").inner_text() == "randconv, narrow"
+    assert "The baseline was trained on other tasks (narrow)" in page.locator("#differences").inner_text()
+    choose(page, "baseline", "Dropout and l2")
+    page.locator("#differences svg").first.wait_for()
+
+
+def test_small_errors_are_drawn_on_a_logarithmic_axis(browser, tmp_path):
+    config = LQRConfig.make("psm", "paper", distractors=70, changes={"width": 30})
+    runs = [{"seed": seed, "error": error} for seed, error in enumerate((1.2e-5, 1.4e-5, 1.1e-5))]
+    write_result(tmp_path / "run", config, runs=runs)
+    page = open_page(browser, write_report([tmp_path], tmp_path / "report", projection="none").page)
+    assert "0.000012" in page.locator("#headline").inner_text()
+    open_tab(page, "Compare")
+    runs_chart = page.locator("#single-runs svg").first
+    runs_chart.wait_for()
+    assert runs_chart.locator("circle").count() == 3
+    assert "0.000012" in runs_chart.text_content()  # a tick
+    assert page.problems == []
+    page.context.close()
+
+
 def test_a_link_restores_the_view(page, browser, report):
     open_tab(page, "Compare")
     page.locator("#compare-where").select_option("narrow")
@@ -546,6 +572,21 @@ def test_levels_of_minigrid_show_the_paths_of_both_agents(browser, tmp_path):
     page.context.close()
 
 
+def test_levels_of_minigrid_without_recorded_episodes_have_no_outcome(browser, tmp_path):
+    for method in ("bc", "bc+pse"):
+        config = MiniGridConfig.make(method, "standard", shift="layout")
+        percent = {f"{part}_solved_percent": 50.0 for part in ("train", "validation", "test")}
+        tasks = [[task.level, task.theme] for task in unseen_tasks(config, test=True)]
+        recorded = {"episodes": {"tasks": tasks, "actions": ["0"] * len(tasks), "solved": "0" * len(tasks)}}
+        write_result(tmp_path / method, config, **percent, **(recorded if method == "bc" else {}))
+    page = open_page(browser, write_report([tmp_path], tmp_path / "report", projection="none").page)
+    assert "A fails, B not recorded" in page.locator("#level-tiles button").first.get_attribute("title")
+    assert page.locator("#level-legend").inner_text() == "not recorded for both"
+    assert page.locator("#level-sides .outcome").all_inner_texts()[1] == "no recorded episode"
+    assert page.problems == []
+    page.context.close()
+
+
 def test_text_of_runs_never_runs(page):
     open_tab(page, "Runs")
     assert f"unknown method {EVIL!r}" in page.locator("ul.notes").inner_text()
@@ -642,5 +683,26 @@ def test_pisces_metric_opens_the_same_view(browser, tmp_path):
     assert page.locator("#pair-meaning").inner_text() == ("Different actions are taken: action 1 in x, action 0 in y.")
     assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
     assert violations(page) == []
+    assert page.problems == []
+    page.context.close()
+
+
+def test_pisces_metric_tells_of_episodes_that_end_and_of_ties(browser, tmp_path):
+    files = [tmp_path / name for name in ("short.npz", "long.npz")]
+    for file, actions in zip(files, ([1, 0], [1, 0, 1]), strict=True):
+        Trajectory(np.arange(len(actions)), np.array(actions)).save(file)
+    assert main(["metric", *map(str, files), "--discount", "0.9", "--out", str(tmp_path / "out")]) == 0
+    page = open_page(browser, tmp_path / "out" / "metric.html")
+    page.locator("#metric-matrix").hover(position={"x": 2, "y": 2})
+    assert page.locator("#pair").inner_text().startswith("Distance 8.1.")
+    assert page.locator("#pair-meaning").inner_text() == "The same actions are taken until one of the episodes ends."
+    page.context.close()
+
+    same = tmp_path / "same.npz"
+    Trajectory(np.arange(2), np.array([0, 0])).save(same)
+    assert main(["metric", str(same), str(same), "--out", str(tmp_path / "tie")]) == 0
+    page = open_page(browser, tmp_path / "tie" / "metric.html")
+    page.locator("#metric-matrix").press("ArrowRight")
+    assert page.locator("#pair").inner_text() == "Distance 0. No state of y is nearer to this state of x."
     assert page.problems == []
     page.context.close()

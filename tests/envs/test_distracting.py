@@ -7,7 +7,7 @@ import pytest
 
 import pisces.envs  # noqa: F401 (registers the ids)
 from pisces.envs.distracting import gl
-from pisces.envs.distracting.distractions import Background
+from pisces.envs.distracting.distractions import Background, CameraWalk
 from pisces.envs.distracting.env import DistractingEnv
 from pisces.envs.distracting.tasks import PAPER_TASKS, TASKS, environment_id
 from pisces.errors import missing_text
@@ -164,6 +164,44 @@ def test_videos_play_back_and_forth():
     assert set(np.abs(np.diff(seen))) == {1}
     assert seen[:6] == seen[6:]
     assert {0, 3} <= set(seen)
+
+
+def test_the_camera_walks_within_its_ranges_and_speeds():
+    strength, places, changes = 0.3, [], []
+    # The suite's speeds: standard deviation 0.1 and limit 0.4 per step, for a camera at a distance of 4.
+    std, limit = 0.1 * strength / 4, 0.4 * strength / 4
+    for seed in range(20):
+        walk = CameraWalk(strength, np.random.default_rng(seed))
+        views = [walk.view]
+        for _ in range(300):
+            walk.advance()
+            views.append(walk.view)
+        place = np.array([(view.distance, view.horizontal, view.vertical, view.roll) for view in views])
+        distance, horizontal, vertical, roll = place.T
+        across = np.cos(vertical)
+        directions = [across * np.cos(horizontal), across * np.sin(horizontal), np.sin(vertical)]
+        speeds = np.diff(distance[:, None] * np.stack(directions, axis=1), axis=0)
+        lengths = np.linalg.norm(speeds, axis=1)
+        assert lengths.max() < 1.01 * limit  # sliding along a range may add a little
+        assert np.abs(np.diff(roll)).max() < np.pi * strength / 50 + 1e-9
+        # Far from the limit and from the ends of the ranges, nothing is cut off.
+        inside = (np.abs(place[1:-1, 1:3]) < 0.4).all(axis=1) & (np.abs(place[1:-1, 0] - 1.15) < 0.2)
+        changes.append(np.diff(speeds, axis=0)[inside & (lengths[:-1] < 0.3 * limit)])
+        places.append(place)
+    angle, every = np.pi * strength / 2, np.concatenate(places)
+    assert every.min(axis=0) == pytest.approx([1 - 0.5 * strength, -angle, -angle, -angle], rel=1e-2)
+    assert every.max(axis=0) == pytest.approx([1 + 1.5 * strength, angle, angle, angle], rel=1e-2)
+    free = np.concatenate(changes)
+    assert len(free) > 50
+    assert np.sqrt((free**2).mean()) == pytest.approx(std, rel=0.2)
+
+
+def test_a_camera_that_is_not_dynamic_stands_still():
+    walk = CameraWalk(0.3, np.random.default_rng(0), dynamic=False)
+    before = walk.view
+    walk.advance()
+    assert walk.view == before
+    assert walk.view != CameraWalk(0.3, np.random.default_rng(1)).view
 
 
 def test_episode_ends_after_a_thousand_steps():

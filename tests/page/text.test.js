@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { compareCells, fillTemplate, fragmentOf, readFragment, shortNumber, tableText, withUnit } from "../../src/pisces/reports/page/text.js";
 
 test("digits follow the size of a number", () => {
-  assert.deepEqual([0, 92.34, -31.76, 0.528, 0.00304].map(shortNumber), ["0.0", "92.3", "-31.8", "0.53", "0.0030"]);
+  assert.deepEqual([0, 92.34, -31.76, 0.528, 0.00304, 1.23e-5].map(shortNumber), ["0.0", "92.3", "-31.8", "0.53", "0.0030", "0.000012"]);
   assert.equal(withUnit(92.34, "unseen tasks solved (%)"), "92.3 %");
   assert.equal(withUnit(412, "return"), "412.0");
 });

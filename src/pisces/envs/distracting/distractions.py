@@ -81,6 +81,9 @@ class ColorWalk:
 class CameraWalk:
     """Random walk of the camera around its target.
 
+    The camera has a velocity in Cartesian coordinates, in default distances to the target per simulator step. Where it
+    reaches the end of a range, it slides along it.
+
     Args:
         strength: scales all ranges and speeds.
         rng: samples all changes.
@@ -90,24 +93,43 @@ class CameraWalk:
     def __init__(self, strength: float, rng: np.random.Generator, dynamic: bool = True) -> None:
         angle = np.pi * strength / 2
         self._rng, self._dynamic = rng, dynamic
-        self._low = np.array([-angle, -angle, -angle, 1 - 0.5 * strength])
-        self._high = np.array([angle, angle, angle, 1 + 1.5 * strength])
-        speed, roll = 0.1 * strength, np.pi * strength / 300
-        # Per simulator step; the two angles and the distance share one standard deviation, the roll has its own.
-        self._std = np.array([speed, speed, roll, speed])
-        self._limit = np.array([0.4 * strength, 0.4 * strength, np.pi * strength / 50, 0.4 * strength])
-        self._place, self._speed = rng.uniform(self._low, self._high), np.zeros(4)
+        # Distance, horizontal and vertical angle, roll.
+        self._low = np.array([1 - 0.5 * strength, -angle, -angle, -angle])
+        self._high = np.array([1 + 1.5 * strength, angle, angle, angle])
+        # The suite's speeds, 0.1 and 0.4, are lengths for a camera at a distance of 4.
+        self._std, self._roll_std = 0.1 * strength / 4, np.pi * strength / 300
+        self._limit, self._roll_limit = 0.4 * strength / 4, np.pi * strength / 50
+        self._place = rng.uniform(self._low, self._high)
+        direction = rng.normal(size=3)
+        self._speed = direction / np.linalg.norm(direction) * rng.uniform(0, self._limit)
+        self._roll_speed = rng.uniform(-self._roll_limit, self._roll_limit)
 
     def advance(self) -> None:
-        """Moves by one step; the camera stops at the ends of the ranges."""
+        """Moves by one step."""
         if not self._dynamic:
             return
-        self._speed = np.clip(self._speed + self._rng.normal(0, self._std), -self._limit, self._limit)
-        wanted = self._place + self._speed
-        self._place = np.clip(wanted, self._low, self._high)
-        self._speed[wanted != self._place] = 0
+        speed = self._speed + self._rng.normal(0, self._std, 3)
+        speed *= min(1.0, self._limit / float(np.linalg.norm(speed)))
+        roll_speed = self._roll_speed + self._rng.normal(0, self._roll_std)
+        roll_speed = np.clip(roll_speed, -self._roll_limit, self._roll_limit)
+        before, start = self._place, _cartesian(self._place[:3])
+        self._place = np.clip([*_spherical(start + speed), before[3] + roll_speed], self._low, self._high)
+        self._speed, self._roll_speed = _cartesian(self._place[:3]) - start, self._place[3] - before[3]
 
     @property
     def view(self) -> View:
         """The current view."""
-        return View(*(float(value) for value in self._place))
+        distance, horizontal, vertical, roll = (float(value) for value in self._place)
+        return View(horizontal, vertical, roll, distance)
+
+
+def _cartesian(place: FloatArray) -> FloatArray:
+    # The default direction is the first axis.
+    distance, horizontal, vertical = place
+    across = np.cos(vertical)
+    return np.asarray(distance * np.array([across * np.cos(horizontal), across * np.sin(horizontal), np.sin(vertical)]))
+
+
+def _spherical(point: FloatArray) -> FloatArray:
+    x, y, z = point
+    return np.array([np.linalg.norm(point), np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))])

@@ -71,10 +71,11 @@ function nameMargin(rows, width) {
 /** Options of an axis for values; a logarithmic one has ticks at powers of ten. */
 function valueAxis(settings, values, width) {
   const axis = { label: settings.label, labelAnchor: "center", labelArrow: "none", grid: true, domain: settings.domain };
-  if (!settings.log) return { ...axis, ticks: width < 500 ? 4 : 8 };
-  const low = 0.8 * Math.min(...values), high = 1.25 * Math.max(...values), powers = [];
+  const positive = values.filter((value) => value > 0), count = width < 500 ? 4 : 8;
+  if (!settings.log || !positive.length) return { ...axis, ticks: count };
+  const low = 0.8 * Math.min(...positive), high = 1.25 * Math.max(...positive), powers = [];
   for (let power = Math.ceil(Math.log10(low)); power <= Math.log10(high); power++) powers.push(10 ** power);
-  return { ...axis, type: "log", domain: [low, high], ticks: powers, tickFormat: "~g" };
+  return { ...axis, type: "log", domain: [low, high], ticks: powers.length > 1 ? powers : count, tickFormat: "~g" };
 }
 
 function fitted(name, margin) {
@@ -95,7 +96,7 @@ export function intervalChart(rows, settings) {
       + (row.low === null ? "" : `\n95 % CI ${intervalText(row)}`) + (row.paper === null || row.paper === undefined ? "" : `\npaper: ${shortNumber(row.paper)}`);
     return Plot.plot({
       width, height: 30 * rows.length + 58, marginLeft, marginRight: 74, marginBottom: 40, style: FONT,
-      x: valueAxis(settings, rows.flatMap((row) => [row.mean, row.low, row.high, row.paper]).filter((value) => value > 0), width),
+      x: valueAxis(settings, rows.flatMap((row) => [row.mean, row.low, row.high, row.paper]), width),
       y: { label: null, domain: rows.map((row) => row.name), tickFormat: (name) => fitted(name, marginLeft), tickSize: 0 },
       marks: [
         settings.zero ? Plot.ruleX([0], { stroke: "currentColor", strokeDasharray: "3 3" }) : null,

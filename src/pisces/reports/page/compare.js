@@ -47,6 +47,11 @@ function drawRuns(numbers) {
 }
 
 function drawDifferences(numbers) {
+  const { where } = data.settings[view.a];
+  if (where !== view.where) {
+    byId("differences").replaceChildren(element("p", { class: "soft" }, `The baseline was trained on other tasks (${where}); choose another one.`));
+    return;
+  }
   const rows = rankedSettings(numbers.filter((number) => number !== view.a)).map((number) => {
     const differences = pairedDifferences(runsOf(view.a), runsOf(number));
     return differences.length ? { name: shortName(number), color: data.settings[number].color, paper: null, ...interval95(differences) } : null;
@@ -61,7 +66,8 @@ function drawCompare() {
   fillPlaces(byId("compare-where"));
   drawChips();
   const numbers = shownSettings();
-  options(byId("baseline"), settingsAt(view.experiment, view.where).map((number) => [number, shortName(number)]), view.a);
+  const able = settingsAt(view.experiment, view.where), elsewhere = able.includes(view.a) ? [] : [[view.a, data.settings[view.a].label]];
+  options(byId("baseline"), [...elsewhere, ...able.map((number) => [number, shortName(number)])], view.a);
   for (const id of ["curves", "single-runs", "differences"]) byId(id).replaceChildren();
   byId("compare-none").hidden = numbers.length > 0;
   if (!numbers.length) return;

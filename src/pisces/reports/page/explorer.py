@@ -132,7 +132,12 @@ def _summary(values: Sequence[float], limits: tuple[float, float]) -> dict[str, 
         "high": high,
         "iqm": found.interquartile_mean,
     }
-    return {"count": found.count, **{k: None if v is None else round(v, 4) for k, v in numbers.items()}}
+    return {"count": found.count, **{k: None if v is None else _rounded(v) for k, v in numbers.items()}}
+
+
+def _rounded(value: float, digits: int = 6) -> float:
+    # To significant digits: errors of linear control lie far below one.
+    return float(f"{value:.{digits}g}")
 
 
 def _packed_run(run: StoredRun, setting: int) -> dict[str, Any]:
@@ -140,7 +145,7 @@ def _packed_run(run: StoredRun, setting: int) -> dict[str, Any]:
         "setting": setting,
         "seed": run.config.seed,
         "folder": "/".join(run.folder.parts[-3:]),
-        "value": round(run.value, 4),
+        "value": _rounded(run.value),
         "command": run.config.command(),
         "curve": _packed_curve(run),
         **run.experiment.page_run(run),
@@ -153,7 +158,7 @@ def _packed_curve(run: StoredRun) -> dict[str, Any] | None:
     rows = [row for row in run.curve if clock in row and name in row]
     if clock is None or not rows:
         return None
-    return {"clock": clock, "x": [row[clock] for row in rows], "y": [round(float(row[name]), 2) for row in rows]}
+    return {"clock": clock, "x": [row[clock] for row in rows], "y": [_rounded(float(row[name]), 4) for row in rows]}
 
 
 def _packed_table(table: Table, groups: Sequence[Sequence[StoredRun]]) -> dict[str, Any]:

@@ -48,6 +48,8 @@ function meaning(i, j, value) {
     return a === b ? `Action ${a} is chosen in both states.` : `Different actions are chosen: ${a} in x, ${b} in y.`;
   }
   const found = agreement(sideX.actions, sideY.actions, i, j);
+  // Beyond the end of an episode, the metric repeats its last action.
+  if (!found.differ && value > 0) return "The same actions are taken until one of the episodes ends.";
   return agreementText(found, `action ${sideX.actions[i + found.steps]}`, `action ${sideY.actions[j + found.steps]}`, "taken");
 }
 
@@ -55,8 +57,9 @@ function showStates(row, column) {
   heatMap.mark(row, column);
   const i = drawSide("x", sideX, 0, row), j = drawSide("y", sideY, 1, column), value = distances[row * columns + column];
   byId("pair-meaning").textContent = meaning(i, j, value);
-  const best = metric.nearest[row];
-  byId("pair").textContent = `Distance ${Number(value.toPrecision(6))}. ${best === j ? "No state of y is nearer to this state of x." : `The nearest state of y is state ${best}.`}`;
+  const best = metric.nearest[row], place = metric.states[1].indexOf(best);
+  const nearest = best === j || (place >= 0 && value <= distances[row * columns + place]);
+  byId("pair").textContent = `Distance ${Number(value.toPrecision(6))}. ${nearest ? "No state of y is nearer to this state of x." : `The nearest state of y is state ${best}.`}`;
 }
 
 const heatMap = matrixView({

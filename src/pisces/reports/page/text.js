@@ -3,11 +3,9 @@
 /** Percentages and returns need one digit, the small errors of linear control more. @param {number} value */
 export function shortNumber(value) {
   const size = Math.abs(value);
+  if (size > 0 && size < 0.001) return value.toPrecision(2);
   return value.toFixed(size === 0 || size >= 1 ? 1 : size < 0.1 ? 4 : 2);
 }
-
-/** @param {number | null | undefined} value */
-export function percent(value) { return value === null || value === undefined ? "–" : value.toFixed(1); }
 
 /** A value with the unit that the label of its measure names in parentheses. @param {number} value @param {string} label */
 export function withUnit(value, label) {

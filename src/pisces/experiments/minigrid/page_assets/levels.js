@@ -5,7 +5,7 @@ import { inkOn, mixture, rgb } from "../../../reports/page/numbers.js";
 import { data, shortName } from "../../../reports/page/store.js";
 import { part, update, view } from "../../../reports/page/view.js";
 
-const LEVEL_CORNERS = { neither: "#34343c", both: "#ead9b8" };
+const LEVEL_CORNERS = { neither: "#34343c", both: "#ead9b8" }, UNKNOWN = "#85858f";
 const levelState = { task: 0, images: new Map() };
 
 /** What is known of the place that is shown; undefined without recorded episodes. */
@@ -14,6 +14,8 @@ function levelPlace() { return data.minigrid?.places?.[view.where]; }
 function episodesOf(number) { return levelPlace().methods[data.settings[number].method]; }
 
 function hasPath(number) { return Boolean(episodesOf(number)?.paths.length) && data.settings[number].own; }
+
+function bothRecorded() { return hasPath(view.a) && hasPath(view.b); }
 
 function solvedLevel(number, task) { return hasPath(number) && episodesOf(number).solved[task] === "1" ? 1 : 0; }
 
@@ -43,8 +45,10 @@ async function levelSide(letter, number) {
 
 function levelTile(task) {
   const corners = { ...LEVEL_CORNERS, onlyA: data.settings[view.a].color, onlyB: data.settings[view.b].color };
-  const [a, b] = [view.a, view.b].map((number) => solvedLevel(number, task)), color = mixture(a, b, corners), on = task === levelState.task;
-  const text = `${levelPlace().tasks[task]}: ${a ? "solved" : "not solved"} by A, ${b ? "solved" : "not solved"} by B`;
+  const [a, b] = [view.a, view.b].map((number) => solvedLevel(number, task)), on = task === levelState.task;
+  const color = bothRecorded() ? mixture(a, b, corners) : rgb(UNKNOWN);
+  const outcome = (letter, number) => `${letter} ${!hasPath(number) ? "not recorded" : solvedLevel(number, task) ? "solves it" : "fails"}`;
+  const text = `${levelPlace().tasks[task]}: ${outcome("A", view.a)}, ${outcome("B", view.b)}`;
   const tile = element("button", { type: "button", class: on ? "chosen" : "", tabindex: on ? 0 : -1, "aria-pressed": String(on), "aria-label": text, title: text, "data-task": task, click: () => chooseLevel(task, true) }, task + 1);
   tile.style.background = `rgb(${color.join(" ")})`;
   tile.style.color = inkOn(color);
@@ -62,6 +66,7 @@ async function chooseLevel(task, focus) {
 function chosenLevel() {
   const place = levelPlace(), named = /^\d+$/.test(view.task ?? "") ? Number(view.task) : -1;
   if (named >= 0 && named < place.tasks.length) return named;
+  if (!bothRecorded()) return 0;
   const gains = place.tasks.map((_, task) => solvedLevel(view.b, task) - solvedLevel(view.a, task));
   return Math.max(gains.includes(1) ? gains.indexOf(1) : gains.indexOf(-1), 0);
 }
@@ -73,9 +78,10 @@ async function drawLevels() {
   levelState.task = chosenLevel();
   byId("level-sides").replaceChildren(await levelSide("A", view.a), await levelSide("B", view.b));
   byId("level-tiles").replaceChildren(...place.tasks.map((_, task) => levelTile(task)));
-  const entry = (color, text) => element("span", {}, swatch(`rgb(${color.join(" ")})`), text);
-  byId("level-legend").replaceChildren(entry(rgb(LEVEL_CORNERS.both), "both solve it"), entry(rgb(data.settings[view.a].color), "only A"),
-    entry(rgb(data.settings[view.b].color), "only B"), entry(rgb(LEVEL_CORNERS.neither), "neither"));
+  const legend = bothRecorded()
+    ? [[rgb(LEVEL_CORNERS.both), "both solve it"], [rgb(data.settings[view.a].color), "only A"], [rgb(data.settings[view.b].color), "only B"], [rgb(LEVEL_CORNERS.neither), "neither"]]
+    : [[rgb(UNKNOWN), "not recorded for both"]];
+  byId("level-legend").replaceChildren(...legend.map(([color, text]) => element("span", {}, swatch(`rgb(${color.join(" ")})`), text)));
   byId("level-note").textContent = `Seed ${place.seed}; ${place.tasks[levelState.task]}. The line is the agent's path, the dot its last cell.`;
 }
 

@@ -11,7 +11,6 @@ export function describeJumps(jumps, right, solved) {
   if (solved) return "jumps in time";
   if (!jumps.length) return "never jumps";
   const early = right - jumps[0], steps = Math.abs(early);
-  if (!early) return "jumps in time, then again";
   return `jumps ${steps} step${steps > 1 ? "s" : ""} too ${early > 0 ? "early" : "late"}`;
 }
 

@@ -49,7 +49,6 @@ reproduce-jumping: $(STAMP)  ## Train everything behind the jumping task's table
 
 reproduce-distracting: $(STAMP)  ## Train Table 3 with the `cpu` preset (two days on two cores), then the tables
 	$(BIN)/python studies/distracting_study.py --workers 2 --out results
-	$(BIN)/python studies/distracting_figures.py results docs/images
 	$(MAKE) readme
 
 test: $(STAMP)  ## Run the tests (minutes)

@@ -44,7 +44,7 @@ def expert_episode(seed: int) -> Trajectory:
     return collect(env, lambda observation: expert_action(env), seed=seed)
 
 
-def train(steps: int, levels: int = 8, weight: float = 0.1) -> list[float]:
+def train(steps: int, levels: int = 5, weight: float = 0.1) -> list[float]:
     """Clones the expert of some levels; returns the loss of each step."""
     torch.manual_seed(0)
     episodes = [expert_episode(seed) for seed in range(levels)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean
@@ -127,4 +126,4 @@ def moments_table(root: Path) -> str:
 
 
 def _mean(runs: Iterable[StoredRun], name: str) -> float:
-    return mean(math.inf if run[name] is None else float(run[name]) for run in runs)
+    return mean(float(run[name]) for run in runs)

@@ -74,6 +74,11 @@ def test_misuse_is_explained():
     policies = Trajectory(episodes()[0].observations[:1], policies=np.array([[1.0, 0.0, 0.0]]))
     with pytest.raises(UserError, match="a trajectory has only policies"):
         to_minari([policies], "toy/crossing-v0", *spaces)
+    flat = np.zeros((2, 1), np.float32)
+    gaussian = Trajectory(flat, actions=flat, action_stds=flat + 1, final_observation=flat[0])
+    box = gym.spaces.Box(-1, 1, (1,))
+    with pytest.raises(UserError, match="cannot store action_stds"):
+        to_minari([gaussian], "toy/line-v0", box, box)
     to_minari(episodes(), "toy/crossing-v0", *spaces)
     with pytest.raises(UserError, match="already exists"):
         to_minari(episodes(), "toy/crossing-v0", *spaces)

@@ -94,7 +94,7 @@ class Table:
         labels = [name for name, cell in zip(self.header, self.rows[0], strict=True) if not isinstance(cell, Cell)]
         lines: list[Sequence[Any]] = [[*labels, "column", *CSV_NUMBERS]]
         for row in self.rows:
-            names = [cell for cell in row if not isinstance(cell, Cell)]
+            names = [cell.replace("`", "") for cell in row if not isinstance(cell, Cell)]  # Markdown's
             for column, cell in zip(self.header, row, strict=True):
                 if isinstance(cell, Cell):
                     lines.append([*names, column, *csv_numbers(cell)])

@@ -58,6 +58,7 @@ def to_minari(
     """Writes trajectories as a local Minari dataset, images without loss.
 
     `from_minari` reads equal trajectories back, except that `policies` are not stored and unknown rewards are zeros.
+    `action_stds` are not stored either and change distances, so trajectories with them are refused.
 
     Args:
         trajectories: with actions and final observations, as `pisces.trajectories.collect` returns them.
@@ -104,6 +105,8 @@ def _buffer(trajectory: Trajectory, observation_space: gym.Space[Any], action_sp
 
     if trajectory.actions is None:
         raise UserError("Minari stores actions, but a trajectory has only policies; set Trajectory(actions=...)")
+    if trajectory.action_stds is not None:
+        raise UserError("Minari cannot store action_stds, which distances depend on; pass trajectories without them")
     final = trajectory.final_observation
     observations = trajectory.observations if final is None else np.concatenate([trajectory.observations, final[None]])
     _check_space("observations", observations, observation_space)

@@ -137,6 +137,7 @@ def test_ppo_trains(method, tmp_path):
     config = make(method, shift="appearance", training_levels=2, training_themes=2, changes={"steps": 3072})
     result = run(config, tmp_path).read_result()
     assert set(result) >= MEASURES
+    assert [row["iteration"] for row in result["curve"]] == [1536, 3072]
     with pytest.raises(UserError, match="does not clone an expert"):
         load(Job(MiniGrid(), config).run(tmp_path).path)
 

@@ -26,6 +26,7 @@ def run(config: LQRConfig, folder: RunFolder, listeners: Sequence[Listener], dev
     started = time.monotonic()
     folder.keep_metrics("seed", max(config.seeds))  # drops a line that an interrupt cut off
     done = {row["seed"] for row in folder.read_metrics()}
+    resumed = bool(done)
     for seeds in batches(config, [seed for seed in config.seeds if seed not in done]):
         _train_batch(config, seeds, folder, len(done), listeners)
         done |= set(seeds)
@@ -35,7 +36,8 @@ def run(config: LQRConfig, folder: RunFolder, listeners: Sequence[Listener], dev
             f"the run {str(folder.path)!r} diverged: the closed loop is unstable in its training environments; "
             "choose other settings, e.g. a lower learning rate"
         )
-    folder.write_info({"seconds": round(time.monotonic() - started, 1)})
+    # The time of a resumed run is not known: seeds that were done before are recorded without theirs.
+    folder.write_info({} if resumed else {"seconds": round(time.monotonic() - started, 1)})
     folder.write_result(config, result_values(config, rows))
 
 

@@ -33,7 +33,7 @@ from pisces.runs.store import RunFolder
 from pisces.trajectories import Trajectory
 
 ENVIRONMENTS = 24
-"""Environments that run at once; the training tasks share them."""
+"""Least number of environments that run at once; each training task has at least one."""
 PPO_ARGUMENTS = {"n_steps": 64, "batch_size": 256, "ent_coef": 0.01, "gamma": 0.9}
 SOLVED = 0.5
 """Return above which a greedy episode has reached the goal."""
@@ -167,6 +167,12 @@ class _ProgressCallback(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
+        self._report()
+
+    def _on_training_end(self) -> None:
+        self._report()
+
+    def _report(self) -> None:
         steps, total = self.model.num_timesteps, self.config.settings.steps
         assert isinstance(self.model, PPO)
         evaluation = None

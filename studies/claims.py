@@ -16,7 +16,7 @@ from jumping_meta import ReptileSettings, meta_values
 from jumping_tables import paired_differences, variant_values
 from jumping_variants import Variant
 from lqr_tables import ablation_points
-from pisces.experiments.distracting.gains import DIFFERENCES, find_gains
+from pisces.experiments.distracting.gains import DIFFERENCES, average_gain, find_gains
 from pisces.experiments.distracting.tables import by_cell
 from pisces.experiments.jumping.paper import JUMPING, JUMPING_COLORS
 from pisces.experiments.jumping.report.tables import METHOD_NAMES, published_changes
@@ -186,7 +186,7 @@ def distracting_rows(runs: Runs) -> list[list[str]]:
     """PSEs in Distracting Control, task by task."""
     rows = []
     for gain in find_gains(by_cell(runs)):
-        if (gain.method, gain.init) == ("drq", "random"):
+        if (gain.method, gain.init) == RANDOM_DRQ:
             more = gain.differences()
             cell = Cell(more, None, "error", limits=DIFFERENCES, digits=0)
             evidence = f"difference of returns on the same seeds: {cell.ours()} ([table](distracting.md#results))"
@@ -195,6 +195,8 @@ def distracting_rows(runs: Runs) -> list[list[str]]:
     return rows
 
 
+RANDOM_DRQ = ("drq", "random")
+"""The method and the initialization whose gains are claims."""
 FINDINGS: Mapping[str, str] = {
     "confirmed": "PSEs raise the return on unseen videos on {tasks}: the 95 % CI of the difference lies above zero.",
     "opposite": "They lower it on {tasks}: the CI lies below zero.",
@@ -207,12 +209,14 @@ FINDINGS: Mapping[str, str] = {
 def distracting_summary(runs: StoredRuns, root: Path) -> str:
     """What PSEs change in Distracting Control, in a sentence per verdict."""
     found: dict[str, list[str]] = {}
-    for gain in find_gains(by_cell(runs.of("distracting"))):
-        if (gain.method, gain.init) == ("drq", "random"):
-            more = gain.differences()
-            words = f"{gain.task} ({len(more)} {'seed' if len(more) == 1 else 'seeds'}, {fmean(more):+.0f} on average)"
-            found.setdefault(verdict(more, DIFFERENCES), []).append(words)
+    gains = [gain for gain in find_gains(by_cell(runs.of("distracting"))) if (gain.method, gain.init) == RANDOM_DRQ]
+    for gain in gains:
+        more = gain.differences()
+        words = f"{gain.task} ({len(more)} {'seed' if len(more) == 1 else 'seeds'}, {fmean(more):+.0f} on average)"
+        found.setdefault(verdict(more, DIFFERENCES), []).append(words)
     lines = [text.format(tasks=", ".join(found[name])) for name, text in FINDINGS.items() if name in found]
+    average = average_gain(gains)
+    lines += [f"Mean in percent of the paper's DrQ, with a bootstrap CI: {average}."] if average else []
     return " ".join(lines) + "\n" if lines else "Not run yet.\n"
 
 

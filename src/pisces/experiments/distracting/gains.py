@@ -87,7 +87,7 @@ def gain_table(groups: Mapping[Source, Sequence[StoredRun]]) -> Table | None:
     for key in dict.fromkeys((gain.scene, gain.init, gain.method) for gain in gains):
         own = [gain for gain in gains if (gain.scene, gain.init, gain.method) == key]
         rows += [_row(gain) for gain in own]
-        average = _average(own)
+        average = average_gain(own)
         if average:
             note = NOTE + AVERAGE_NOTE
             rows.append((*key, "mean, in % of the paper's DrQ", "", "", average, "", ""))
@@ -113,7 +113,7 @@ def _row(gain: Gain) -> tuple[str | Cell, ...]:
     return gain.scene, gain.init, gain.method, gain.task, *returns, *cells, text
 
 
-def _average(gains: Sequence[Gain]) -> str | None:
+def average_gain(gains: Sequence[Gain]) -> str | None:
     """Mean over two or more tasks of the differences in percent of the paper's DrQ, with its interval."""
     percent = {
         gain.task: tuple(100 * value / DISTRACTING["random", "drq"][gain.task].mean for value in gain.differences())

@@ -263,7 +263,8 @@ class RunFolder:
         """Reads checkpoint.safetensors; raises if the run has none."""
         checkpoint = self.load_checkpoint()
         if checkpoint is None:
-            hint = "committed results have none; train the run again" if self.finished else "train the run first"
+            again = "committed results have none; train the run again with another --out"
+            hint = again if self.finished else "train the run first"
             raise UserError(f"no checkpoint in {str(self.path)!r}: {hint}")
         return checkpoint
 

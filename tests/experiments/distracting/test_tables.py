@@ -61,17 +61,20 @@ def test_gains_are_paired_by_seed():
     own = [run_of("drq", seed=seed, test=400.0 + 100 * seed) for seed in range(4)]
     own += [run_of("drq+pse", seed=seed, test=450.0 + 100 * seed + 20 * (seed == 1)) for seed in (1, 2, 9)]
     own += [run_of("drq", task="finger-spin", test=646.0), run_of("drq+pse", task="finger-spin", test=700.0)]
+    for plain in own[:4]:
+        plain.result["train_return"] += 100
     own[5].result["train_return"] = own[5].result["test_return"] + 40
     *_, table = distracting_tables(own)
     cartpole, finger = sorted(table.rows, key=lambda row: row[3])
     assert [str(cell) for cell in cartpole[3:]] == [
         "cartpole-swingup",
-        "650 / 550",
+        "750 / 550",
         "680 / 610",
         "**60** (10), n=2 [-67, 187]",
-        "**30** (30), n=2 [-351, 411]",
-        "30 %",
+        "**130** (30), n=2 [-251, 511]",
+        "65 %",
     ]
+    assert finger[-1] == "–"  # its gap is a seventh of the return
     assert finger[-3].values == (54.0,)
     # With two seeds finger-spin counts too: 60 of 582 is 10.3 %, 54 of 646 is 8.4 %.
     assert "Last row" not in distracting_tables(own)[-1].note

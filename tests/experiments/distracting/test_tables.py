@@ -126,8 +126,11 @@ def test_what_explains_the_returns_is_told_of_runs_that_measured_it(runs):
 
 
 def test_the_undistracted_task_has_a_table_of_its_own(runs):
-    (line,) = plain_markdown(runs).splitlines()[2:]
-    assert line == "| cpu | DrQ | cartpole-swingup | 0 | 4,000: 2 | **2** |"
+    changed = run_of(test=9.0, variant="plain", changes={"learning_rate": 0.0003})
+    assert plain_markdown([*runs, changed]).splitlines()[2:] == [
+        "| cpu | DrQ | – | cartpole-swingup | 0 | 4,000: 2 | **2** |",
+        "| cpu | DrQ | learning_rate=0.0003 | cartpole-swingup | 0 | 4,000: 9 | **9** |",
+    ]
     assert "Not run yet" in plain_markdown(runs[:3])
 
 

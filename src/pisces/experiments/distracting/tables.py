@@ -126,11 +126,15 @@ def plain_markdown(runs: Iterable[StoredRun]) -> str:
     rows = []
     for run in runs:
         config = run.config
-        if config.variant == "plain" and not config.changes and run.curve:
+        if config.variant == "plain" and run.curve:
             along = ", ".join(f"{row['step']:,}: {row['test_return']:.0f}" for row in run.curve[1::2])
-            words = [config.preset, NAMES.get(config.method, config.method), config.task, str(config.seed), along]
+            method, changes = (
+                NAMES.get(config.method, config.method),
+                ", ".join(f"{name}={value}" for name, value in config.changes.items()) or "–",
+            )
+            words = [config.preset, method, changes, config.task, str(config.seed), along]
             rows.append([*map(escape_markdown, words), f"**{run['test_return']:.0f}**"])
-    header = ["preset", "method", "task", "seed", "return after so many steps", "at the end"]
+    header = ["preset", "method", "changes", "task", "seed", "return after so many steps", "at the end"]
     return markdown(header, rows) if rows else NO_RUNS
 
 

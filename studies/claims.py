@@ -216,7 +216,10 @@ def distracting_summary(runs: StoredRuns, root: Path) -> str:
         found.setdefault(verdict(more, DIFFERENCES), []).append(words)
     lines = [text.format(tasks=", ".join(found[name])) for name, text in FINDINGS.items() if name in found]
     average = average_gain(gains)
-    lines += [f"Mean in percent of the paper's DrQ, with a bootstrap CI: {average}."] if average else []
+    if average:
+        lines.append(
+            f"Mean over tasks with two or more seeds, in percent of the paper's DrQ, with a bootstrap CI: {average}."
+        )
     return " ".join(lines) + "\n" if lines else "Not run yet.\n"
 
 

@@ -128,11 +128,9 @@ def plain_markdown(runs: Iterable[StoredRun]) -> str:
         config = run.config
         if config.variant == "plain" and run.curve:
             along = ", ".join(f"{row['step']:,}: {row['test_return']:.0f}" for row in run.curve[1::2])
-            method, changes = (
-                NAMES.get(config.method, config.method),
-                ", ".join(f"{name}={value}" for name, value in config.changes.items()) or "–",
-            )
-            words = [config.preset, method, changes, config.task, str(config.seed), along]
+            method = NAMES.get(config.method, config.method)
+            changes = ", ".join(f"{name}={value}" for name, value in config.changes.items())
+            words = [config.preset, method, changes or "–", config.task, str(config.seed), along]
             rows.append([*map(escape_markdown, words), f"**{run['test_return']:.0f}**"])
     header = ["preset", "method", "changes", "task", "seed", "return after so many steps", "at the end"]
     return markdown(header, rows) if rows else NO_RUNS

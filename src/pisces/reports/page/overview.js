@@ -27,8 +27,8 @@ function seedsText(setting) {
 export function evidence(a, b) {
   const [x, y] = [data.settings[a], data.settings[b]];
   if (a === b) return `${x.measure}: ${seedsText(x)}.`;
-  if (x.summary.count + y.summary.count === 2) return `Trained on: ${y.where}. One run of each: an illustration, not evidence.`;
   if (x.where !== y.where) return `Trained on different tasks: ${y.where} (${seedsText(y)}), and ${x.where} (${seedsText(x)}).`;
+  if (x.summary.count + y.summary.count === 2) return `Trained on: ${y.where}. One run of each: an illustration, not evidence.`;
   const differences = pairedDifferences(runsOf(a), runsOf(b));
   let text = `Trained on: ${y.where}. ${seedsText(y)}; against ${seedsText(x)}.`;
   if (differences.length > 1) {

@@ -177,6 +177,8 @@ def test_a_stopped_cell_goes_on_with_the_missing_seeds(tmp_path, monkeypatch):
     folder = run(config, tmp_path / "stopped")
     assert trained == [[0], [1], [2], [2]]
     assert folder.file("result.json").read_bytes() == whole.file("result.json").read_bytes()
+    assert "seconds" in whole.read_json("run.json")
+    assert "seconds" not in folder.read_json("run.json")  # those of the first part are not known
 
 
 def test_cells_side_by_side_equal_single_ones_and_are_not_run_twice(tmp_path):
